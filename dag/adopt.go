@@ -170,7 +170,7 @@ func (a *adoption) copyState() error {
 		}
 		hash := codec.Hash(key[contextPrefixLen:])
 		a.batch.Put(column.State, stateKey(nil, &a.id, appKey), value)
-		a.batch.Put(column.Generic, versionKey(nil, &a.id, &hash, &a.at), appendVersion(nil, &merkle.Change{Value: merkle.HashValue(value)}))
+		a.batch.Put(column.Generic, lastKey(nil, &a.id, &hash), appendU64(nil, 1))
 		return a.flush(adoptBytes)
 	})
 	if err != nil {

@@ -189,7 +189,8 @@ func (s *Store) cutOf(ctx context.Context, id codec.ContextID, find func(*writeG
 			return ErrNoDelta
 		}
 		c.trie.Keep(s.past)
-		p := past{v: &g.view, id: c.id, trie: c.trie, heads: c.heads, recent: &c.recent, budget: -1, ctx: ctx}
+		p := g.past(-1)
+		p.ctx = ctx
 		cut, err := p.concurrentWith(x.parents)
 		if err != nil {
 			return err

@@ -166,46 +166,26 @@ func (g *writeGroup) compete(x *candidate) (*outcome, error) {
 	mine := stamp{x.p.d.HLC, x.p.id}
 	for i := range x.p.writes {
 		w := &x.p.writes[i]
-		now, ok, err := g.newest(&w.Key)
+		now, err := g.newest(&w.Key)
 		if err != nil {
 			return nil, err
 		}
-		if ok && now.after(&mine) {
+		if now != nil && now.after(&mine) {
 			lost[w.action] = true
 		}
 	}
 	return g.outcome(x, lost)
 }
 
-// newest returns the version of a key that makes the present state; ok is false if
-// it was never written.
-func (g *writeGroup) newest(key *codec.Hash) (v version, ok bool, err error) {
-	if h := g.c.recent.known[*key]; h != nil {
-		return h.newest[0], true, nil
+// newest returns the delta whose write to a key makes the present state; nil if it was
+// never written.
+func (g *writeGroup) newest(key *codec.Hash) (*pastDelta, error) {
+	p := g.past(-1)
+	seq, err := p.last(key)
+	if err != nil || seq == 0 {
+		return nil, err
 	}
-	err = versionsOf(&g.view, &g.c.id, key, func(found *version) bool {
-		v, ok = *found, true
-		g.c.recent.keep(*key, &versions{newest: []version{v}})
-		return false
-	})
-	return v, ok, err
-}
-
-// versionsOf calls fn with the versions of a key, the newest first, until it
-// returns false.
-func versionsOf(v *view, context *codec.ContextID, key *codec.Hash, fn func(*version) bool) error {
-	var array [contextPrefixLen + 32]byte
-	prefix := versionPrefix(array[:0], context, key)
-	return v.scan(prefix, prefix, func(key, value []byte) error {
-		found, _, ok := parseVersion(key, value)
-		if !ok {
-			return damagedRow(column.Generic, key, "not a version")
-		}
-		if !fn(&found) {
-			return errStop
-		}
-		return nil
-	})
+	return p.order(seq)
 }
 
 // apply puts into the batch what a delta changes.
@@ -222,19 +202,26 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 	g.bytes += len(g.value)
 
 	seq := c.next
+	mine := stamp{p.d.HLC, p.id}
 	order := orderRow{id: p.id, hlc: p.d.HLC}
+	g.seqs = g.seqs[:0] // of a delta that has failed
 	for i := range x.parents {
 		g.seqs = append(g.seqs, x.parents[i].seq)
 	}
-	order.parents, g.seqs = g.seqs, g.seqs[:0]
+	parents := len(g.seqs)
+	if err := g.link(x, o, &mine); err != nil {
+		return err
+	}
+	order.parents, order.before, g.seqs = g.seqs[:parents], g.seqs[parents:], g.seqs[:0]
 	g.key, g.value = orderKey(g.key[:0], &c.id, seq), order.appendBinary(g.value[:0])
 	g.put(g.key, g.value)
 	g.key, g.value = seqKey(g.key[:0], &c.id, &p.id), appendU64(g.value[:0], seq)
 	g.put(g.key, g.value)
 
-	mine := stamp{p.d.HLC, p.id}
 	for i := range p.writes {
-		g.write1(&p.writes[i], &mine, &p.d.Actions[p.writes[i].action], o)
+		if w := &p.writes[i]; !o.lost[w.action] {
+			g.write1(&p.d.Actions[w.action])
+		}
 	}
 	o.trie.Merge()
 	if err := g.dropWaiting(x); err != nil {
@@ -259,17 +246,63 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 	return g.wake(&p.id, false, a)
 }
 
-// write1 puts one action into the batch.
-func (g *writeGroup) write1(w *write, mine *stamp, action *codec.Action, o *outcome) {
-	id := &g.c.id
-	g.key, g.value = versionKey(g.key[:0], id, &w.Key, mine), appendVersion(g.value[:0], &w.Change)
-	g.put(g.key, g.value)
-	g.c.recent.wrote(&w.Key, version{stamp: *mine, put: !w.Delete, value: w.Value})
-	if o.lost[w.action] {
-		return
+// link gives each write of a delta its place among the versions of the key, and appends to seqs which version is
+// before it. The batch has changed before: an error leaves what is in memory half done.
+func (g *writeGroup) link(x *candidate, o *outcome, mine *stamp) error {
+	p := g.past(-1)
+	for i := range x.p.writes {
+		w := &x.p.writes[i]
+		before, err := p.last(&w.Key)
+		if err == nil && o.lost[w.action] {
+			before, err = g.insert(&p, &w.Key, mine)
+		} else {
+			g.c.tail.lasts[w.Key] = g.c.next
+		}
+		if err != nil {
+			return err
+		}
+		g.seqs = append(g.seqs, before)
 	}
-	g.key = stateKey(g.key[:0], id, action.Key)
-	if w.Delete {
+	return nil
+}
+
+// insert makes the next number a version of a key that is not the newest, and returns which one is before it.
+func (g *writeGroup) insert(p *past, key *codec.Hash, mine *stamp) (before uint64, err error) {
+	var newer version // the oldest of those that are
+	err = p.versions(key, func(v *version) bool {
+		if v.after(mine) {
+			newer = *v
+			return true
+		}
+		return false
+	})
+	if err == nil {
+		err = g.setBefore(p, newer.seq, key, g.c.next)
+	}
+	return newer.before, err
+}
+
+// setBefore makes a number the version before that of number seq.
+func (g *writeGroup) setBefore(p *past, seq uint64, key *codec.Hash, before uint64) error {
+	d, err := p.delta(seq)
+	if err != nil {
+		return err
+	}
+	at, ok := place(d.writes, key)
+	if !ok {
+		return damagedRow(column.Generic, orderKey(nil, &g.c.id, seq), "it has not written a key whose version it is")
+	}
+	d.before[at] = before
+	row := orderRow{id: d.id, hlc: d.hlc, parents: d.parents, before: d.before}
+	g.key, g.value = orderKey(g.key[:0], &g.c.id, seq), row.appendBinary(g.value[:0])
+	g.put(g.key, g.value)
+	return nil
+}
+
+// write1 puts one action into the batch.
+func (g *writeGroup) write1(action *codec.Action) {
+	g.key = stateKey(g.key[:0], &g.c.id, action.Key)
+	if action.Kind == codec.ActionDelete {
 		g.batch.Delete(column.State, g.key)
 	} else {
 		g.batch.Put(column.State, g.key, action.Value)

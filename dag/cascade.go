@@ -134,11 +134,11 @@ func (g *writeGroup) keepSeeded(x *candidate, o *outcome) error {
 	c := g.c
 	for i := range x.p.writes {
 		w := &x.p.writes[i]
-		now, ok, err := g.newest(&w.Key)
+		now, err := g.newest(&w.Key)
 		if err != nil {
 			return err
 		}
-		if !ok || now.id != c.row.base.id || !now.put || o.lost[w.action] {
+		if now == nil || now.id != c.row.base.id || o.lost[w.action] {
 			continue
 		}
 		appKey := x.p.d.Actions[w.action].Key

@@ -136,7 +136,7 @@ func (g *writeGroup) join(c *Commit, most int) ([]byte, error) {
 	if d.HLC, err = g.stampAfter(lowest, d.Parents, c); err != nil {
 		return nil, err
 	}
-	past := past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, budget: -1}
+	past := g.past(-1)
 	cut, err := past.concurrentWith(lowest)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,10 @@ type past struct {
 	trie   *merkle.Trie // of all that is applied
 	heads  heads
 	recent *recent
-	budget int             // how many deltas and keys may be looked at; negative: any number
-	ctx    context.Context // ends the work; nil: never
+	lasts  map[codec.Hash]uint64 // numbers of the newest versions of keys, in place of dag-last
+	base   stamp                 // of a seeded context; the zero id: none
+	budget int                   // how many deltas and keys may be looked at; negative: any number
+	ctx    context.Context       // ends the work; nil: never
 }
 
 // concurrency is a delta's causal cut, compared with the present.
@@ -30,7 +32,7 @@ type concurrency struct {
 	keys   map[codec.Hash]*touched // what they have written
 }
 
-// touched is a key in the present and at a cut.
+// touched is a key in the present and at a cut. The zero version is none.
 type touched struct{ now, then version }
 
 // concurrentWith finds what is applied and not among parents and their ancestors.
@@ -56,7 +58,8 @@ func (p *past) concurrentWith(parents []head) (*concurrency, error) {
 			return nil, err
 		}
 		c.deltas[d.id] = true
-		for _, key := range d.keys {
+		for i := range d.writes {
+			key := d.writes[i].Key
 			if c.keys[key] != nil {
 				continue
 			}
@@ -78,33 +81,29 @@ func (p *past) concurrentWith(parents []head) (*concurrency, error) {
 // wrote.
 func (p *past) compare(key codec.Hash, t *touched, deltas map[codec.DeltaID]bool) error {
 	*t = touched{}
-	if h := p.recent.known[key]; h != nil {
-		t.now = h.newest[0]
-		if then := slices.IndexFunc(h.newest, func(v version) bool { return !deltas[v.id] }); then >= 0 {
-			t.then = h.newest[then]
-			return nil
-		} else if h.whole {
-			return nil
+	err := p.versions(&key, func(v *version) bool {
+		if t.now.seq == 0 {
+			t.now = *v
 		}
-	}
-	h := versions{whole: true}
-	err := versionsOf(p.v, &p.id, &key, func(v *version) bool {
-		h.newest = append(h.newest, *v)
-		h.whole = deltas[v.id]
-		if !h.whole {
-			t.then = *v
+		if deltas[v.id] {
+			return true
 		}
-		return h.whole
+		t.then = *v
+		return false
 	})
-	if err != nil {
-		return err
+	if err == nil && t.now.seq == 0 {
+		err = damagedRow(column.Generic, lastKey(nil, &p.id, &key), "a key that was written has no version")
 	}
-	if len(h.newest) == 0 {
-		return damagedRow(column.Generic, versionPrefix(nil, &p.id, &key), "a key that was written has no version")
+	if err == nil && t.then.seq != 0 && t.then.id == p.base.id {
+		t.then.value, err = p.seeded(&key)
 	}
-	t.now = h.newest[0]
-	p.recent.keep(key, &h)
-	return nil
+	return err
+}
+
+// seeded returns the hash of the value of a key that the context was seeded with, and that was overwritten.
+func (p *past) seeded(key *codec.Hash) (codec.Hash, error) {
+	value, err := readSeeded(p.v, &p.id, key)
+	return merkle.HashValue(value), err
 }
 
 // root returns the root of a causal cut with writes on top, which are the newest there; and that of the cut
@@ -249,6 +248,11 @@ func (g *writeGroup) byPast(x *candidate) (codec.Hash, error) {
 	return root, err
 }
 
+// past returns what causal cuts are computed from.
+func (g *writeGroup) past(budget int) past {
+	return past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, lasts: g.c.tail.lasts, base: g.c.row.base, budget: budget}
+}
+
 // concurrent is the outcome of a delta beside which others have been applied, and
 // the root of its causal cut.
 func (g *writeGroup) concurrent(x *candidate, budget int) (*outcome, codec.Hash, error) {
@@ -261,7 +265,7 @@ func (g *writeGroup) concurrent(x *candidate, budget int) (*outcome, codec.Hash,
 		return won, root, err
 	}
 	g.c.tips.walked++ // nothing is refused by what was kept
-	p := past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, budget: budget}
+	p := g.past(budget)
 	c, err := p.concurrentWith(x.parents)
 	if err != nil {
 		return nil, codec.Hash{}, err

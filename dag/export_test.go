@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/engine"
 )
 
 // Of most cuts that tests draw, three keys differ, and of some fewer; and they have not thousands of deltas.
@@ -23,6 +24,17 @@ func LimitTails(one int, all int64) (undo func()) {
 
 // EndTail has the rows of a context's trie be of what is applied, if that can be written.
 func (s *Store) EndTail(id codec.ContextID) { s.endTail(context.Background(), id) }
+
+// WithoutTails returns what reads a store as it is when the tails of all contexts have been ended.
+func WithoutTails(r engine.Reader) (engine.Reader, error) {
+	b := new(engine.Batch)
+	err := each(r, engine.Prefixed(tailScope[:]), func(key, _ []byte) error {
+		return endStored(r, merkle.NewCache(-1), codec.ContextID(key[len(tailScope):]), b)
+	})
+	o := new(engine.Overlay)
+	o.Reset(r, b)
+	return o, err
+}
 
 // TailBytes returns what the pages take that are in memory alone.
 func (s *Store) TailBytes() int64 { return s.tails.Load() }

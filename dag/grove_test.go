@@ -154,6 +154,7 @@ func (g *grove) whole(t require.TestingT, s *dag.Store, db engine.Reader, heads 
 	state := g.fold(g.above(heads...))
 	require.Equal(t, state, stateRows(t, db))
 	require.Equal(t, rootFor(t, state), info.Root)
+	s.EndTail(ctx1)
 	require.NoError(t, merkle.Check(db, ctx1, info.Root, nil))
 }
 

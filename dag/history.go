@@ -17,7 +17,9 @@ import (
 type history struct {
 	r       engine.Reader
 	context codec.ContextID
-	whole   bool // wholeInMeta, since open
+	whole   bool  // wholeInMeta, since open
+	base    stamp // of a seeded context, since open; the zero id: none
+	past    *past // see chain
 }
 
 // open returns the metadata of the context and what is stored of it besides. It
@@ -31,7 +33,7 @@ func (h *history) open() (meta codec.ContextMetaValue, row contextRow, err error
 		err = row.readable(h.context)
 	}
 	if err == nil {
-		h.whole = wholeInMeta(meta.DagHeads)
+		h.whole, h.base = wholeInMeta(meta.DagHeads), row.base
 		meta.DagHeads, err = HeadsOf(h.r, h.context, meta.DagHeads)
 	}
 	return meta, row, err
@@ -131,26 +133,42 @@ func (h *history) delta(id codec.DeltaID) (*Delta, error) {
 // newest returns the newest version of a key that is not after limit, if there
 // is one.
 func (h *history) newest(key *codec.Hash, limit *stamp) (v version, found bool, err error) {
-	rg := engine.Prefixed(versionPrefix(nil, &h.context, key))
-	rg.Start, rg.Limit = versionKey(nil, &h.context, key, limit), 1
-	return h.version(rg)
+	err = h.chain().versions(key, func(of *version) bool {
+		if found = !of.after(limit); found {
+			v = *of
+		}
+		return !found
+	})
+	return v, found, err
 }
 
 // oldestAfter returns the oldest version of a key that is after limit, if there
 // is one.
 func (h *history) oldestAfter(key *codec.Hash, limit *stamp) (v version, found bool, err error) {
-	rg := engine.Range{Start: versionPrefix(nil, &h.context, key), End: versionKey(nil, &h.context, key, limit), Reverse: true, Limit: 1}
-	return h.version(rg)
-}
-
-func (h *history) version(rg engine.Range) (v version, found bool, err error) {
-	err = each(h.r, rg, func(key, value []byte) error {
-		if v, _, found = parseVersion(key, value); !found {
-			return damagedRow(column.Generic, key, "no version of a key")
+	seq, err := h.chain().last(key)
+	if err != nil || seq == 0 {
+		return v, false, err
+	}
+	if d, err := h.chain().order(seq); err != nil || !d.after(limit) { // mostly there is none
+		return v, false, err
+	}
+	err = h.chain().versions(key, func(of *version) bool {
+		if !of.after(limit) {
+			return false
 		}
-		return nil
+		v, found = *of, true
+		return true
 	})
 	return v, found, err
+}
+
+// chain returns what reads versions. The tail of the context has been ended in r.
+func (h *history) chain() *past {
+	if h.past == nil {
+		h.past = &past{v: new(view), id: h.context, recent: new(recent), base: h.base, budget: -1}
+		h.past.v.Reset(h.r, nil)
+	}
+	return h.past
 }
 
 // A base is a delta that every other applied delta of a context is an ancestor or

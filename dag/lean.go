@@ -18,17 +18,15 @@ var errNotLean = errors.New("dag: not to be replayed in a lean engine")
 
 // lean is the engine of a replay that finds nothing wrong. Most of what a replay
 // writes are rows that are stored already: a lean engine does not write them again.
-// Deltas and versions it reads from the past, as far as the replay has come; the
-// versions that are written it counts, so that they can be compared in the end; the
+// Deltas it reads from the past, as far as the replay has come; the
 // state it drops, for the trie has it. What is read from the past may be false until
-// then: if anything differs in the end, nothing has been shown.
+// the end: if anything differs then, nothing has been shown.
 type lean struct {
-	engine.Engine // keeps the rest: the order, numbers, the trie
+	engine.Engine // keeps the rest: the order, numbers, newest versions, the trie
 	past          *history
 
-	mu       sync.Mutex
-	batch    engine.Batch // what of a batch is kept
-	versions rowSum
+	mu    sync.Mutex
+	batch engine.Batch // what of a batch is kept
 }
 
 // Apply writes what a lean engine keeps of a batch. It returns errNotLean for a change that no replay of what is
@@ -38,12 +36,11 @@ func (l *lean) Apply(b *engine.Batch) error {
 	defer l.mu.Unlock()
 	l.batch.Reset()
 	l.batch.Durability = engine.WAL
-	versions := l.versions
 	for op, err := range b.Ops {
 		if err != nil {
 			return err
 		}
-		kept, err := l.takes(&op, &versions)
+		kept, err := takes(&op)
 		if err != nil {
 			return err
 		}
@@ -55,15 +52,11 @@ func (l *lean) Apply(b *engine.Batch) error {
 			l.batch.Put(op.Column, op.Key, op.Value)
 		}
 	}
-	if err := l.Engine.Apply(&l.batch); err != nil {
-		return err
-	}
-	l.versions = versions
-	return nil
+	return l.Engine.Apply(&l.batch)
 }
 
-// takes reports whether a change is to be written, and counts a version.
-func (l *lean) takes(op *engine.Op, versions *rowSum) (kept bool, err error) {
+// takes reports whether a change is to be written.
+func takes(op *engine.Op) (kept bool, err error) {
 	switch {
 	case op.Kind != engine.KindPut && op.Kind != engine.KindDelete:
 		return false, fmt.Errorf("%w: a range is removed", errNotLean)
@@ -73,13 +66,8 @@ func (l *lean) takes(op *engine.Op, versions *rowSum) (kept bool, err error) {
 		return false, nil
 	case op.Column == column.Delta, inScope(op.Key, pendingScope), inScope(op.Key, refusedScope):
 		return false, fmt.Errorf("%w: a delta waits, or is refused", errNotLean)
-	case op.Column != column.Generic || !inScope(op.Key, versionScope):
-		return true, nil
-	case op.Kind == engine.KindDelete:
-		return false, fmt.Errorf("%w: a version is removed", errNotLean)
 	}
-	versions.add(op.Key, op.Value)
-	return false, nil
+	return true, nil
 }
 
 // inScope reports whether a key of Generic lies in a scope.
@@ -96,66 +84,11 @@ func (l *lean) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return l.Engine.Get(dst, col, key)
 }
 
-// Iterate iterates over what the replay has. Versions come from the past, those of
-// deltas that the replay has applied.
-func (l *lean) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
-	if col != column.Generic || !inScope(rg.Start, versionScope) {
-		return l.Engine.Iterate(col, rg)
-	}
-	limit := rg.Limit
-	rg.Limit = 0
-	it, err := l.past.r.Iterate(col, rg)
-	if err != nil {
-		return nil, err
-	}
-	return engine.NewIterator(&leanVersions{l, it}, limit), nil
-}
-
-// leanVersions is the pager of versions of what has been applied.
-type leanVersions struct {
-	l  *lean
-	it *engine.Iterator
-}
-
-// Page appends the versions that come next, at most maxEntries and about maxBytes.
-func (p *leanVersions) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
-	n := 0
-	for from := len(dst); n < maxEntries && len(dst)-from < maxBytes && p.it.Next(); {
-		v, _, ok := parseVersion(p.it.Key(), p.it.Value())
-		if !ok {
-			return dst, n, damagedRow(column.Generic, p.it.Key(), "not a version")
-		}
-		_, applied, err := readSeq(p.l.Engine, &p.l.past.context, &v.id)
-		if err != nil {
-			return dst, n, err
-		}
-		if applied {
-			dst = engine.AppendEntry(dst, p.it.Key(), p.it.Value())
-			n++
-		}
-	}
-	return dst, n, p.it.Err()
-}
-
-// Close lets go of the versions of the past.
-func (p *leanVersions) Close() error { return p.it.Close() }
-
 // same compares what a lean replay does not write with what is stored. It returns
 // errNotLean if anything differs. leaves are those of the trie, which has the root
 // that the replay ends with.
 func (v *verifier) same(leaves *rowSum) error {
 	id := &v.past.context
-	stored := v.lean.versions.empty()
-	err := each(v.past.r, engine.Prefixed(contextPrefix(nil, versionScope, id)), func(key, value []byte) error {
-		stored.add(key, value)
-		return v.ctx.Err()
-	})
-	if err == nil && stored != v.lean.versions {
-		err = fmt.Errorf("%w: versions differ", errNotLean)
-	}
-	if err != nil {
-		return err
-	}
 	state := leaves.empty()
 	it, err := v.past.r.Iterate(column.State, engine.Prefixed(id[:]))
 	if err != nil {
@@ -174,7 +107,7 @@ func (v *verifier) same(leaves *rowSum) error {
 	if state != *leaves {
 		return fmt.Errorf("%w: the state differs", errNotLean)
 	}
-	v.report.Rows += stored.rows + state.rows
+	v.report.Rows += state.rows
 	return nil
 }
 

@@ -65,7 +65,7 @@ func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, er
 		return nil, err
 	}
 	c.next++
-	c.tail = tail{after: c.next - 1, root: meta.RootHash}
+	c.tail = newTail(c.next-1, meta.RootHash)
 	ids, err := HeadsOf(r, id, meta.DagHeads)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
@@ -232,25 +233,23 @@ func (o outcome) missingOf(f *fact) (missing []codec.DeltaID) {
 	return missing
 }
 
-// versions returns the rows of the writes, without the context, by README.md.
+// versions returns the ids of the deltas that have written each key, by its hash, the newest first.
 func (o outcome) versions() map[string]string {
-	rows := map[string]string{}
+	writers := map[string][]*fact{}
 	for _, f := range o.applied {
-		newestFirst := []byte(stampOf(f))
-		for i := range newestFirst {
-			newestFirst[i] = ^newestFirst[i]
-		}
 		for _, a := range f.delta.Actions {
 			key := sha256.Sum256(a.Key)
-			row := "\x02"
-			if a.Kind == codec.ActionPut {
-				value := sha256.Sum256(a.Value)
-				row = "\x01" + string(value[:])
-			}
-			rows[string(key[:])+string(newestFirst)] = row
+			writers[string(key[:])] = append(writers[string(key[:])], f)
 		}
 	}
-	return rows
+	versions := map[string]string{}
+	for key, all := range writers {
+		slices.SortFunc(all, func(a, b *fact) int { return strings.Compare(stampOf(b), stampOf(a)) })
+		for _, f := range all {
+			versions[key] += string(f.id[:])
+		}
+	}
+	return versions
 }
 
 func sortedIDs[V any](set map[codec.DeltaID]V) []codec.DeltaID {

@@ -2,6 +2,8 @@ package dag_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
@@ -317,6 +319,42 @@ func scopedRows(t tester, r engine.Reader, scope string, context codec.ContextID
 	return rowsOf(t, r, column.Generic, slices.Concat(s[:], context[:]))
 }
 
+// versionsOf returns the ids of the deltas that have written each key, by its hash, the newest first, as the rows say by
+// README.md.
+func versionsOf(t tester, r engine.Reader, context codec.ContextID) map[string]string {
+	t.Helper()
+	order := scopedRows(t, r, "dag-order", context)
+	deltas := rowsOf(t, r, column.Delta, context[:])
+	versions := map[string]string{}
+	for key, last := range scopedRows(t, r, "dag-last", context) {
+		require.Len(t, last, 8)
+		for seq := binary.LittleEndian.Uint64([]byte(last)); seq != 0; {
+			row := order[string(binary.BigEndian.AppendUint64(nil, seq))]
+			require.GreaterOrEqual(t, len(row), 32+24+4)
+			require.NotContains(t, versions[key], row[:32])
+			versions[key] += row[:32]
+			parents := binary.LittleEndian.Uint32([]byte(row[32+24:]))
+			before := row[32+24+4+8*parents:]
+			if before == "" {
+				break // the base
+			}
+			v, err := codec.ContextDagDeltaValue{}.Decode([]byte(deltas[row[:32]]))
+			require.NoError(t, err)
+			var keys []string
+			for _, a := range v.Actions {
+				hash := sha256.Sum256(a.Key)
+				keys = append(keys, string(hash[:]))
+			}
+			require.Len(t, before, 8*len(keys))
+			slices.Sort(keys)
+			at, is := slices.BinarySearch(keys, key)
+			require.True(t, is)
+			seq = binary.LittleEndian.Uint64([]byte(before[8*at:]))
+		}
+	}
+	return versions
+}
+
 // shared returns all rows that are the same on every node with the same deltas.
 func (n *replica) shared() map[string]map[string]string {
 	n.t.Helper()
@@ -326,7 +364,7 @@ func (n *replica) shared() map[string]map[string]string {
 	maps.DeleteFunc(deltas, func(id, _ string) bool { return n.verdicts.applied[codec.DeltaID([]byte(id))] == nil })
 	return map[string]map[string]string{
 		"State": rowsOf(n.t, n.inner, column.State, c[:]), "Meta": rowsOf(n.t, n.inner, column.Meta, c[:]), "Delta": deltas,
-		"versions": scopedRows(n.t, n.inner, "dag-version", c), "trie": scopedRows(n.t, n.inner, "dag-trie", c),
+		"versions": versionsOf(n.t, n.inner, c), "trie": scopedRows(n.t, n.inner, "dag-trie", c),
 	}
 }
 

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,67 +13,42 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// pastDelta is what a cut needs to know of an applied delta.
+// The versions of a key are the writes to it by deltas that are applied, the newest first: each is known by the
+// number of its delta, whose row of the order says for each key that it writes which version is before it.
+// dag-last, and in a tail what is in memory, says which is the newest.
+
+// version is one write to one key.
+type version struct {
+	stamp
+	seq    uint64
+	put    bool
+	value  codec.Hash // of a put; zero for one of the base
+	before uint64     // the version before it; 0: none
+}
+
+// pastDelta is what is needed of an applied delta.
 type pastDelta struct {
-	id      codec.DeltaID
+	stamp
 	parents []uint64
-	known   bool // keys are
-	keys    []codec.Hash
+	before  []uint64 // of writes
+	known   bool     // writes are
+	writes  []merkle.Change
 }
 
 // recent keeps what cuts have looked at, for the next cut of the context is likely
-// to look at it again. A context without concurrency has nothing in it. It is kept
-// up with what is applied.
+// to look at it again. A context without concurrency has nothing in it.
 type recent struct {
 	deltas map[uint64]*pastDelta
 	keys   int // of deltas, and parents
-
-	known map[codec.Hash]*versions
-	count int // of known
-}
-
-// versions are the newest versions of a key, the newest first; at least one.
-type versions struct {
-	newest []version
-	whole  bool // there are no others
 }
 
 // What recent holds at most; when there is more, it begins again.
 const (
-	maxRecent         = 2048
-	maxRecentKeys     = 32 << 10
-	maxRecentVersions = 16 << 10
+	maxRecent     = 2048
+	maxRecentKeys = 32 << 10
 )
 
-func (r *recent) keep(key codec.Hash, h *versions) {
-	if old := r.known[key]; old != nil {
-		r.count -= len(old.newest)
-	}
-	if r.known == nil || r.count >= maxRecentVersions {
-		r.known, r.count = make(map[codec.Hash]*versions), 0
-	}
-	r.known[key] = h
-	r.count += len(h.newest)
-}
-
-// wrote notes a version that is applied.
-func (r *recent) wrote(key *codec.Hash, v version) {
-	h := r.known[*key]
-	if h == nil {
-		return
-	}
-	at := slices.IndexFunc(h.newest, func(o version) bool { return v.after(&o.stamp) })
-	if at < 0 && !h.whole {
-		return // it is older than what is known
-	}
-	if at < 0 {
-		at = len(h.newest)
-	}
-	h.newest = slices.Insert(h.newest, at, v)
-	r.count++
-}
-
-// order returns a delta, of which the keys may not be known.
+// order returns a delta, of which the writes may not be known.
 func (p *past) order(seq uint64) (*pastDelta, error) {
 	if d := p.recent.deltas[seq]; d != nil {
 		return d, nil
@@ -84,13 +60,13 @@ func (p *past) order(seq uint64) (*pastDelta, error) {
 	if p.recent.deltas == nil || len(p.recent.deltas) >= maxRecent || p.recent.keys >= maxRecentKeys {
 		p.recent.deltas, p.recent.keys = make(map[uint64]*pastDelta), 0
 	}
-	d := &pastDelta{id: row.id, parents: row.parents}
+	d := &pastDelta{stamp: stamp{row.hlc, row.id}, parents: row.parents, before: row.before}
 	p.recent.deltas[seq] = d
 	p.recent.keys += len(d.parents)
 	return d, nil
 }
 
-// delta returns a delta with its keys.
+// delta returns a delta with its writes.
 func (p *past) delta(seq uint64) (*pastDelta, error) {
 	d, err := p.order(seq)
 	if err != nil || d.known {
@@ -104,35 +80,125 @@ func (p *past) delta(seq uint64) (*pastDelta, error) {
 	if err != nil {
 		return nil, err
 	}
-	appKeys, err := rowKeys(p.v.buf)
-	if err != nil {
+	if d.writes, err = rowWrites(p.v.buf); err != nil {
 		return nil, fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
 	}
-	d.keys = make([]codec.Hash, len(appKeys))
-	for i, appKey := range appKeys {
-		d.keys[i] = merkle.HashKey(appKey)
+	if d.id == p.base.id {
+		d.writes = nil // which were before it
+	}
+	if len(d.writes) != len(d.before) {
+		return nil, damagedRow(column.Generic, orderKey(nil, &p.id, seq), fmt.Sprintf("versions before %d keys of a delta that writes %d", len(d.before), len(d.writes)))
 	}
 	d.known = true
-	p.recent.keys += len(d.keys)
+	p.recent.keys += len(d.writes)
 	return d, nil
 }
 
-// rowKeys returns the app_keys that the delta of a row writes, which are parts of the row, without
-// looking at what comes after its actions.
-func rowKeys(row []byte) ([][]byte, error) {
+// rowWrites returns what the delta of a row writes, by key, without looking at what comes
+// after its actions.
+func rowWrites(row []byte) ([]merkle.Change, error) {
+	var writes []merkle.Change
+	err := rowActions(row, func(appKey, value []byte, put bool) {
+		c := merkle.Change{Key: merkle.HashKey(appKey), Delete: !put}
+		if put {
+			c.Value = merkle.HashValue(value)
+		}
+		writes = append(writes, c)
+	})
+	merkle.SortChanges(writes)
+	return writes, err
+}
+
+// rowActions calls fn with the actions of the delta of a row, which are parts of it.
+func rowActions(row []byte, fn func(appKey, value []byte, put bool)) error {
 	c := cutter.New("ContextDagDeltaValue", row)
 	c.Take("delta_id", 32)
 	c.Take("parents", 32*c.Count("parents", 32))
-	keys := make([][]byte, c.Count("actions", 5))
-	for i := range keys {
+	for n := c.Count("actions", 5); n > 0; n-- {
 		put := c.U8("actions") == byte(codec.ActionPut)
-		keys[i] = c.Take("actions.key", c.Count("actions.key", 1))
+		key := c.Take("actions.key", c.Count("actions.key", 1))
+		var value []byte
 		if put {
-			c.Take("actions.value", c.Count("actions.value", 1))
+			value = c.Take("actions.value", c.Count("actions.value", 1))
 		}
+		if c.Err != nil {
+			return c.Err
+		}
+		fn(key, value, put)
 	}
 	if c.Err != nil {
-		return nil, c.Err
+		return c.Err
 	}
-	return keys, nil
+	return nil
+}
+
+// place returns where among the writes of a delta that of a key is.
+func place(writes []merkle.Change, key *codec.Hash) (int, bool) {
+	return slices.BinarySearchFunc(writes, key, func(c merkle.Change, key *codec.Hash) int { return bytes.Compare(c.Key[:], key[:]) })
+}
+
+// last returns the number of the newest version of a key, 0 if it was never written.
+func (p *past) last(key *codec.Hash) (uint64, error) {
+	if seq, ok := p.lasts[*key]; ok {
+		return seq, nil
+	}
+	return readLast(p.v, &p.id, key)
+}
+
+// readLast returns what dag-last says of a key.
+func readLast(r engine.Getter, id *codec.ContextID, key *codec.Hash) (uint64, error) {
+	var array [contextPrefixLen + 32]byte
+	var value [8]byte
+	row := lastKey(array[:0], id, key)
+	b, err := r.Get(value[:0], column.Generic, row)
+	if errors.Is(err, engine.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	seq, ok := parseU64(b)
+	if !ok || seq == 0 {
+		return 0, damagedRow(column.Generic, row, "not the number of a version")
+	}
+	return seq, nil
+}
+
+// version returns the version of a key that number seq has made.
+func (p *past) version(seq uint64, key *codec.Hash) (v version, err error) {
+	d, err := p.order(seq)
+	if err != nil {
+		return v, err
+	}
+	if d.id == p.base.id {
+		return version{stamp: d.stamp, seq: seq, put: true}, nil
+	}
+	if d, err = p.delta(seq); err != nil {
+		return v, err
+	}
+	i, ok := place(d.writes, key)
+	if !ok {
+		return v, damagedRow(column.Generic, lastKey(nil, &p.id, key), fmt.Sprintf("number %d is said to have written the key, and has not", seq))
+	}
+	w := &d.writes[i]
+	return version{stamp: d.stamp, seq: seq, put: !w.Delete, value: w.Value, before: d.before[i]}, nil
+}
+
+// versions calls fn with the versions of a key, the newest first, until it returns false.
+func (p *past) versions(key *codec.Hash, fn func(*version) bool) error {
+	seq, err := p.last(key)
+	for newer := (stamp{}); seq != 0 && err == nil; {
+		var v version
+		if v, err = p.version(seq, key); err != nil {
+			break
+		}
+		if !newer.id.IsZero() && !newer.after(&v.stamp) {
+			return damagedRow(column.Generic, orderKey(nil, &p.id, seq), "versions of a key are out of order")
+		}
+		if !fn(&v) {
+			break
+		}
+		newer, seq = v.stamp, v.before
+	}
+	return err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -16,7 +15,7 @@ import (
 var (
 	orderScope   = keys.MustScope("dag-order")
 	seqScope     = keys.MustScope("dag-seq")
-	versionScope = keys.MustScope("dag-version")
+	lastScope    = keys.MustScope("dag-last")
 	pendingScope = keys.MustScope("dag-pending")
 	refusedScope = keys.MustScope("dag-refused")
 	contextScope = keys.MustScope("dag-context")
@@ -52,6 +51,8 @@ type orderRow struct {
 	id      codec.DeltaID
 	hlc     codec.HybridTimestamp
 	parents []uint64 // where its parents are; none of a first delta and of a base
+	before  []uint64 // of each key that it writes, by hash, the number of the version before its own; 0: none
+	older   bool     // a build wrote it that kept versions elsewhere: it has no before
 }
 
 // gone reports whether the number has no delta: the one that had it was withdrawn, or was by then.
@@ -65,11 +66,18 @@ func Withdrawn(value []byte) bool {
 
 // appendBinary appends
 //
-//	delta_id 32 ‖ hlc 24 ‖ place of each parent u64 LE, in the order of the parents
+//	delta_id 32 ‖ hlc 24 ‖ parents u32 LE ‖ place of each, in their order, u64 LE
+//	‖ of each key that it writes, by SHA-256(app_key), the place of the version before u64 LE
 //	of a number without a delta: the id of the one that was withdrawn ‖ 0 24
 func (r *orderRow) appendBinary(dst []byte) []byte {
-	dst = appendStamp(append(dst, r.id[:]...), r.hlc)
+	if dst = appendStamp(append(dst, r.id[:]...), r.hlc); r.gone() {
+		return dst
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(r.parents)))
 	for _, seq := range r.parents {
+		dst = binary.LittleEndian.AppendUint64(dst, seq)
+	}
+	for _, seq := range r.before {
 		dst = binary.LittleEndian.AppendUint64(dst, seq)
 	}
 	return dst
@@ -78,15 +86,32 @@ func (r *orderRow) appendBinary(dst []byte) []byte {
 // parseOrder returns the row whose bytes are b, and false if they are none.
 func parseOrder(b []byte) (r orderRow, ok bool) {
 	const fixed = 32 + 24
-	if len(b) < fixed || (len(b)-fixed)%8 != 0 || len(b) > fixed+8*MaxParents {
+	if len(b) < fixed {
 		return r, false
 	}
 	r.id, r.hlc = codec.DeltaID(b), cutStamp(b[32:])
-	if b = b[fixed:]; len(b) > 0 {
-		r.parents = make([]uint64, len(b)/8)
-		for i := range r.parents {
-			r.parents[i] = binary.LittleEndian.Uint64(b[8*i:])
+	if b = b[fixed:]; r.gone() {
+		return r, len(b) == 0
+	}
+	n := len(b) / 8
+	parents := n
+	switch r.older = len(b)%8 == 0; {
+	case r.older:
+	case len(b)%8 != 4:
+		return r, false
+	default:
+		parents = int(binary.LittleEndian.Uint32(b))
+		b = b[4:]
+	}
+	if parents > min(n, MaxParents) || n-parents > MaxActions {
+		return r, false
+	}
+	if n > 0 {
+		all := make([]uint64, n)
+		for i := range all {
+			all[i] = binary.LittleEndian.Uint64(b[8*i:])
 		}
+		r.parents, r.before = all[:parents:parents], all[parents:]
 	}
 	return r, true
 }
@@ -118,59 +143,10 @@ func (s *stamp) after(o *stamp) bool {
 	return string(s.id[:]) > string(o.id[:])
 }
 
-// version is one write to one key.
-type version struct {
-	stamp
-	put   bool
-	value codec.Hash // of a put
-}
-
-// versionPrefix appends what the keys of all versions of a key begin with.
-func versionPrefix(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
-	return append(contextPrefix(dst, versionScope, context), key[:]...)
-}
-
-// versionKey appends the key of a version. All bits of the stamp are turned over,
-// so that the newest version of a key comes first.
-func versionKey(dst []byte, context *codec.ContextID, key *codec.Hash, s *stamp) []byte {
-	dst = versionPrefix(dst, context, key)
-	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.Time)
-	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Hi)
-	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Lo)
-	for _, b := range s.id {
-		dst = append(dst, ^b)
-	}
-	return dst
-}
-
-// appendVersion appends 01 ‖ SHA-256(value) of a put, 02 of a delete.
-func appendVersion(dst []byte, c *merkle.Change) []byte {
-	if c.Delete {
-		return append(dst, 2)
-	}
-	return append(append(dst, 1), c.Value[:]...)
-}
-
-// parseVersion returns the version in a row, the hash of the key that it is of,
-// and false if the row is none.
-func parseVersion(key, value []byte) (v version, of codec.Hash, ok bool) {
-	if len(key) != contextPrefixLen+32+8+16+32 {
-		return v, of, false
-	}
-	of = codec.Hash(key[contextPrefixLen:])
-	k := key[contextPrefixLen+32:]
-	v.hlc = codec.HybridTimestamp{Time: ^binary.BigEndian.Uint64(k),
-		ID: codec.NodeID{Hi: ^binary.BigEndian.Uint64(k[8:]), Lo: ^binary.BigEndian.Uint64(k[16:])}}
-	for i, b := range k[24:] {
-		v.id[i] = ^b
-	}
-	switch {
-	case len(value) == 33 && value[0] == 1:
-		v.put, v.value = true, codec.Hash(value[1:])
-	case len(value) != 1 || value[0] != 2:
-		return v, of, false
-	}
-	return v, of, true
+// lastKey appends the key of the row that says which is the newest version of a key: the number of the delta
+// u64 LE.
+func lastKey(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
+	return append(contextPrefix(dst, lastScope, context), key[:]...)
 }
 
 // cursorKey appends the key of a follower's cursor.

@@ -77,8 +77,12 @@ func (s *Store) lease(ctx context.Context, id codec.ContextID, resume []byte) (*
 		}
 		return x, at, err
 	}
+	s.endTail(ctx, id)
 	x, err := s.leases.open(s.db, id, s.options.MaxSnapshots, s.options.SnapshotIdle, func(x *lease) error {
 		meta, own, err := x.past.open()
+		if err == nil {
+			x.past.r, err = withoutTail(x.past.r, s.options.Cache, id)
+		}
 		if err == nil {
 			x.seeded = own.base
 			x.last, err = x.past.last()
@@ -266,7 +270,8 @@ func (x *lease) valueAt(hash *codec.Hash, appKey []byte, base *stamp) (value []b
 // valueOf returns the value of a version that is a put and, of the base, has been changed since.
 func (x *lease) valueOf(v *version, hash *codec.Hash, appKey []byte) (value []byte, live bool, err error) {
 	if v.id == x.seeded.id {
-		return x.seededValue(hash)
+		value, err = readSeeded(x.past.r, &x.past.context, hash)
+		return value, err == nil, err
 	}
 	d, err := x.past.delta(v.id)
 	if err != nil {
@@ -277,25 +282,25 @@ func (x *lease) valueOf(v *version, hash *codec.Hash, appKey []byte) (value []by
 			return d.Actions[i].Value, true, nil
 		}
 	}
-	return nil, false, damagedRow(column.Generic, versionKey(nil, &x.past.context, hash, &v.stamp), "the delta has no such key")
+	return nil, false, damagedRow(column.Delta, deltaKey(nil, &x.past.context, &v.id), "it has not written a key whose version it is")
 }
 
-// seededValue returns a value that the context was seeded with and that has been
+// readSeeded returns a value that the context was seeded with and that has been
 // changed since.
-func (x *lease) seededValue(hash *codec.Hash) ([]byte, bool, error) {
-	key := hashedKey(nil, seededScope, &x.past.context, hash)
-	b, err := x.past.r.Get(nil, column.Generic, key)
+func readSeeded(r engine.Getter, id *codec.ContextID, hash *codec.Hash) ([]byte, error) {
+	key := hashedKey(nil, seededScope, id, hash)
+	b, err := r.Get(nil, column.Generic, key)
 	if errors.Is(err, engine.ErrNotFound) {
-		return nil, false, damagedRow(column.Generic, key, "the row is missing")
+		return nil, damagedRow(column.Generic, key, "the row is missing")
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	_, value, ok := parseStateRow(b)
 	if !ok {
-		return nil, false, damagedRow(column.Generic, key, "no row of the state")
+		return nil, damagedRow(column.Generic, key, "no row of the state")
 	}
-	return value, true, nil
+	return value, nil
 }
 
 // snapshotPhase is what part of a snapshot a resume point is in.

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -33,7 +34,12 @@ type tail struct {
 	root   codec.Hash // of the rows
 	stored bool       // dag-tail says so
 	deltas int
-	bytes  int // of their rows
+	bytes  int                   // of their rows
+	lasts  map[codec.Hash]uint64 // the newest versions of the keys that they write
+}
+
+func newTail(after uint64, root codec.Hash) tail {
+	return tail{after: after, root: root, lasts: make(map[codec.Hash]uint64)}
 }
 
 // long reports whether a tail of most deltas, whose pages take that much, is to end.
@@ -81,7 +87,7 @@ func endStored(r engine.Reader, cache *merkle.Cache, id codec.ContextID, b *engi
 		return err
 	}
 	past := history{r: r, context: id}
-	changes, err := past.writtenAfter(t.after)
+	changes, lasts, err := past.writtenAfter(t.after)
 	if err != nil {
 		return err
 	}
@@ -94,8 +100,24 @@ func endStored(r engine.Reader, cache *merkle.Cache, id codec.ContextID, b *engi
 		return damagedRow(column.Generic, key, fmt.Sprintf("the deltas after number %d make the root %s instead of %s", t.after, trie.Root(), meta.RootHash))
 	}
 	trie.Write(b)
+	putLasts(b, &id, lasts)
 	b.Delete(column.Generic, key)
 	return nil
+}
+
+// putLasts puts into b which are the newest versions of keys; 0: none is left.
+func putLasts(b *engine.Batch, id *codec.ContextID, lasts map[codec.Hash]uint64) {
+	key := lastKey(nil, id, new(codec.Hash))
+	var value []byte
+	for hash, seq := range lasts {
+		copy(key[contextPrefixLen:], hash[:])
+		if seq == 0 {
+			b.Delete(column.Generic, key)
+			continue
+		}
+		value = appendU64(value[:0], seq)
+		b.Put(column.Generic, key, value)
+	}
 }
 
 // withoutTail returns what reads a context as it is in r when its tail has been ended. It is for one goroutine.
@@ -109,53 +131,75 @@ func withoutTail(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (engi
 	return o, nil
 }
 
-// writtenAfter returns what State has under the keys that the deltas after a number have written, by key.
-func (h *history) writtenAfter(after uint64) ([]merkle.Change, error) {
+// writtenAfter returns what State has under the keys that the deltas after a number have written, by key, and which
+// versions of them are the newest.
+func (h *history) writtenAfter(after uint64) (changes []merkle.Change, lasts map[codec.Hash]uint64, err error) {
 	rg := engine.Prefixed(contextPrefix(nil, orderScope, &h.context))
 	rg.Start = orderKey(nil, &h.context, after+1)
-	written := map[codec.Hash]bool{}
-	var changes []merkle.Change
+	newest := map[codec.Hash]stamp{}
+	lasts = map[codec.Hash]uint64{}
 	var key, row, value []byte
-	err := each(h.r, rg, func(at, order []byte) error {
+	err = each(h.r, rg, func(at, order []byte) error {
+		seq, is := orderSeq(at)
 		o, ok := parseOrder(order)
 		switch {
-		case !ok:
+		case !is || !ok:
 			return damagedRow(column.Generic, at, "not a place in the order")
 		case o.gone():
 			return nil
 		}
-		var err error
+		var failed error
 		key = deltaKey(key[:0], &h.context, &o.id)
-		if row, err = h.r.Get(row[:0], column.Delta, key); errors.Is(err, engine.ErrNotFound) {
+		if row, failed = h.r.Get(row[:0], column.Delta, key); errors.Is(failed, engine.ErrNotFound) {
 			return damagedRow(column.Delta, key, "an applied delta is missing")
 		}
-		if err != nil {
-			return err
+		if failed != nil {
+			return failed
 		}
-		appKeys, err := rowKeys(row)
-		if err != nil {
-			return fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
-		}
-		for _, appKey := range appKeys {
+		mine := stamp{o.hlc, o.id}
+		err := rowActions(row, func(appKey, _ []byte, _ bool) {
 			c := merkle.Change{Key: merkle.HashKey(appKey)}
-			if written[c.Key] {
-				continue
+			of, seen := newest[c.Key]
+			if !seen || mine.after(&of) {
+				newest[c.Key], lasts[c.Key] = mine, seq
 			}
-			written[c.Key] = true
+			if seen || failed != nil {
+				return
+			}
 			key = stateKey(key[:0], &h.context, appKey)
-			value, err = h.r.Get(value[:0], column.State, key)
-			if c.Delete = errors.Is(err, engine.ErrNotFound); err != nil && !c.Delete {
-				return err
+			value, failed = h.r.Get(value[:0], column.State, key)
+			if c.Delete = errors.Is(failed, engine.ErrNotFound); c.Delete {
+				failed = nil
 			}
-			if !c.Delete {
-				c.Value = merkle.HashValue(value)
-			}
+			c.Value = merkle.HashValue(value)
 			changes = append(changes, c)
+		})
+		if err != nil {
+			err = fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
 		}
-		return nil
+		return cmp.Or(failed, err)
 	})
+	if err != nil {
+		return nil, nil, err
+	}
 	merkle.SortChanges(changes)
-	return changes, err
+	for hash, of := range newest {
+		seq, err := readLast(h.r, &h.context, &hash)
+		if err != nil {
+			return nil, nil, err
+		}
+		if seq == 0 {
+			continue
+		}
+		o, err := readOrder(h.r, &h.context, seq)
+		if err != nil {
+			return nil, nil, err
+		}
+		if before := (stamp{o.hlc, o.id}); before.after(&of) {
+			delete(lasts, hash)
+		}
+	}
+	return changes, lasts, nil
 }
 
 // writeTrie puts the rows of the trie into the batch, or leaves its deltas to the tail.
@@ -163,12 +207,13 @@ func (g *writeGroup) writeTrie() {
 	c := g.c
 	c.tail.deltas += g.applied
 	c.tail.bytes += g.bytes
-	pages := c.trie.Unwritten()
+	pages := c.unwritten()
 	g.endsTail = g.endsTail || c.tail.long(g.s.options.MaxTail, pages) || g.s.tails.Load()+int64(pages-g.q.unwritten) > tailsBytes
 	g.key = tailKey(g.key[:0], &c.id)
 	switch {
 	case g.endsTail:
 		c.trie.Write(&g.batch)
+		putLasts(&g.batch, &c.id, c.tail.lasts)
 		if c.tail.stored {
 			g.delete(g.key)
 		}
@@ -183,9 +228,15 @@ func (g *writeGroup) wroteTrie() {
 	c := g.c
 	if c.tail.stored = true; g.endsTail {
 		c.trie.Written()
-		c.tail = tail{after: c.next - 1, root: c.trie.Root()}
+		c.tail = newTail(c.next-1, c.trie.Root())
 	}
 }
+
+// lastMemory is about what the newest version of a key takes in a tail.
+const lastMemory = 64
+
+// unwritten returns about how many bytes of memory the tail takes.
+func (c *loaded) unwritten() int { return c.trie.Unwritten() + lastMemory*len(c.tail.lasts) }
 
 // endTail ends the tail with this batch.
 func (g *writeGroup) endTail() { g.endsTail = g.endsTail || g.c.tail.stored }
@@ -245,7 +296,7 @@ func (s *Store) endTails() {
 func (s *Store) counts(q *writeQueue) {
 	n := 0
 	if q.state != nil {
-		n = q.state.trie.Unwritten()
+		n = q.state.unwritten()
 	}
 	s.tails.Add(int64(n - q.unwritten))
 	q.unwritten = n

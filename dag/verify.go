@@ -44,7 +44,7 @@ type VerifyOptions struct {
 
 // Verify replays a context from its deltas, and if it was seeded from the state at
 // its base, and compares what they make with what is stored: every root, the heads,
-// and every row of the state, of the versions, the order and the trie. The Report
+// and every row of the state, the order, the newest versions and the trie. The Report
 // lists all differences; an error says that Verify could not go on: ErrNoContext,
 // ErrAdopting, ErrClosed, that of ctx or of Scratch, or one of an engine other than
 // engine.ErrCorrupt.
@@ -137,7 +137,7 @@ func (v *verifier) replayed(meta *codec.ContextMetaValue, row *contextRow, leave
 	defer func() { err = errors.Join(err, done()) }()
 	v.replay, v.lean = scratch, nil
 	if leaves != nil {
-		v.lean = &lean{Engine: scratch, past: &v.past, versions: newRowSum()}
+		v.lean = &lean{Engine: scratch, past: &v.past}
 		v.replay = v.lean
 	}
 	o := v.s.options
@@ -355,13 +355,14 @@ func (v *verifier) outcome(meta *codec.ContextMetaValue, row *contextRow, leaves
 			Detail: fmt.Sprintf("it says %s, the deltas make %s", meta.DagHeads, info.Heads)})
 	}
 	id := &v.past.context
+	v.again.endTail(v.ctx, *id)
 	for _, part := range []struct {
 		code   FindingCode
 		column column.Column
 		prefix []byte
 	}{
 		{FindingState, column.State, id[:]},
-		{FindingVersion, column.Generic, contextPrefix(nil, versionScope, id)},
+		{FindingVersion, column.Generic, contextPrefix(nil, lastScope, id)},
 		{FindingOrder, column.Generic, contextPrefix(nil, orderScope, id)},
 		{FindingSeq, column.Generic, contextPrefix(nil, seqScope, id)},
 		{FindingHeads, column.Generic, contextPrefix(nil, headScope, id)},
@@ -373,7 +374,7 @@ func (v *verifier) outcome(meta *codec.ContextMetaValue, row *contextRow, leaves
 		if v.past.whole && part.code == FindingHeads {
 			continue // it has no such rows yet
 		}
-		if v.lean != nil && (part.code == FindingState || part.code == FindingVersion) {
+		if v.lean != nil && part.code == FindingState {
 			continue // it has no such rows
 		}
 		if err := v.compare(part.code, part.column, part.prefix); err != nil {

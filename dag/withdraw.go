@@ -201,14 +201,16 @@ func (g *writeGroup) headsWithout(ctx context.Context, leave []leaving, seqs map
 
 // withdraw1 takes the rows of a delta away, and notes what it has written.
 func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash][]byte) error {
-	id, mine := &g.c.id, stamp{l.row.hlc, l.row.id}
-	g.batch.Delete(column.Delta, deltaKey(g.key[:0], id, &l.row.id))
-	g.delete(seqKey(g.key[:0], id, &l.row.id))
+	id := &g.c.id
 	for i := range l.d.Actions {
 		hash := merkle.HashKey(l.d.Actions[i].Key)
 		written[hash] = l.d.Actions[i].Key
-		g.delete(versionKey(g.key[:0], id, &hash, &mine))
+		if err := g.unlink(l.seq, &hash); err != nil {
+			return err
+		}
 	}
+	g.batch.Delete(column.Delta, deltaKey(g.key[:0], id, &l.row.id))
+	g.delete(seqKey(g.key[:0], id, &l.row.id))
 	g.removeHead(&l.row.id)
 	g.mark(l.seq, l.row.id)
 	g.mark(g.c.next, l.row.id)
@@ -217,6 +219,32 @@ func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash
 		return beside(l.d, l.row.id, &g.batch)
 	}
 	return nil
+}
+
+// unlink takes the version that a number has made of a key out of those of the key.
+func (g *writeGroup) unlink(seq uint64, key *codec.Hash) error {
+	p := g.past(-1)
+	var newer uint64
+	found := false
+	var before uint64
+	err := p.versions(key, func(v *version) bool {
+		if found = v.seq == seq; found {
+			before = v.before
+		} else {
+			newer = v.seq
+		}
+		return !found
+	})
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return damagedRow(column.Generic, lastKey(nil, &g.c.id, key), fmt.Sprintf("number %d has written the key, and is none of its versions", seq))
+	case newer == 0:
+		g.c.tail.lasts[*key] = before
+		return nil
+	}
+	return g.setBefore(&p, newer, key, before)
 }
 
 // mark makes a number of the order one without a delta; putContextRow writes how many there are.
@@ -232,40 +260,42 @@ func (g *writeGroup) restore(past *history, written map[codec.Hash][]byte) error
 	id := &g.c.id
 	x := lease{past: *past, seeded: g.c.row.base}
 	x.past.r = &g.view
+	p := g.past(-1)
 	changes := make([]merkle.Change, 0, len(written))
 	for hash, appKey := range written {
-		v, found, err := g.newest(&hash)
+		var v version
+		err := p.versions(&hash, func(newest *version) bool {
+			v = *newest
+			return false
+		})
 		if err != nil {
 			return err
 		}
-		change := merkle.Change{Key: hash, Value: v.value, Delete: !found || !v.put}
-		changes = append(changes, change)
 		row := stateKey(nil, id, appKey)
-		if change.Delete {
+		if !v.put {
+			changes = append(changes, merkle.Change{Key: hash, Delete: true})
 			g.batch.Delete(column.State, row)
 			continue
 		}
-		if v.id == g.c.row.base.id { // which has no actions
-			key := hashedKey(nil, seededScope, id, &hash)
-			has, err := g.view.has(key)
+		var seeded []byte // its row
+		if v.id == g.c.row.base.id {
+			seeded = hashedKey(nil, seededScope, id, &hash)
+			has, err := g.view.has(seeded)
 			if err != nil {
 				return err
 			}
 			if !has {
 				continue // it was the state all along
 			}
-			value, _, err := x.seededValue(&hash)
-			if err != nil {
-				return err
-			}
-			g.batch.Put(column.State, row, value)
-			g.delete(key)
-			continue
 		}
 		value, _, err := x.valueOf(&v, &hash, appKey)
 		if err != nil {
 			return err
 		}
+		if seeded != nil {
+			g.delete(seeded)
+		}
+		changes = append(changes, merkle.Change{Key: hash, Value: merkle.HashValue(value)})
 		g.batch.Put(column.State, row, value)
 	}
 	merkle.SortChanges(changes)

@@ -35,7 +35,7 @@ func guardedStore(t *testing.T) (*Store, *guarded, Committed) {
 	e := mem.New()
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	g := &guarded{Engine: e}
-	s, err := Open(g, Options{Node: node1})
+	s, err := Open(g, Options{Node: node1, MaxTail: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.CreateContext(context1, codec.ApplicationMeta{}))

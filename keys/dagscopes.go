@@ -75,16 +75,40 @@ func uptimeValue(value []byte) error {
 // maxPlaces is how many parents a delta has at most.
 const maxPlaces = 65_536
 
-// orderValue accepts delta_id 32 ‖ hlc 24 ‖ at most maxPlaces places of 8 bytes.
+// maxKeys is how many keys a delta writes at most.
+const maxKeys = 8192
+
+// orderValue accepts delta_id 32 ‖ hlc 24 ‖ parents u32 ‖ at most maxPlaces places of 8 bytes ‖ at most maxKeys
+// more; and what older builds wrote, without the number of parents and what comes after them.
 func orderValue(value []byte) error {
-	if n := len(value) - 32 - 24; n < 0 || n%8 != 0 || n > maxPlaces*8 {
-		return malformed("dag-order", value, fmt.Sprintf("an id, a stamp and at most %d places", maxPlaces))
+	const fixed = 32 + 24
+	parents, keys := 0, 0
+	switch n := len(value) - fixed; {
+	case n < 0 || n%4 != 0:
+		parents = -1
+	case n%8 == 0:
+		parents = n / 8
+	default:
+		given := binary.LittleEndian.Uint32(value[fixed:])
+		parents = int(min(given, maxPlaces+1))
+		keys = n/8 - parents
 	}
-	if [24]byte(value[32:]) == [24]byte{} && len(value) == 32+24 {
+	if parents < 0 || parents > maxPlaces || keys < 0 || keys > maxKeys {
+		return malformed("dag-order", value, fmt.Sprintf("an id, a stamp, at most %d places and at most %d more", maxPlaces, maxKeys))
+	}
+	if [24]byte(value[32:]) == [24]byte{} && len(value) == fixed {
 		return nil // the delta was withdrawn
 	}
-	_, err := codec.HybridTimestamp{}.Decode(value[32 : 32+24])
+	_, err := codec.HybridTimestamp{}.Decode(value[32:fixed])
 	return err
+}
+
+// lastValue accepts the number of a version.
+func lastValue(value []byte) error {
+	if len(value) != 8 || binary.LittleEndian.Uint64(value) == 0 {
+		return malformed("dag-last", value, "a number that is not 0")
+	}
+	return nil
 }
 
 // tailValue accepts seq u64 ‖ root 32.
