@@ -11,6 +11,9 @@ import (
 // Of most cuts that tests draw, three keys differ, and of some fewer; and they have not thousands of deltas.
 func init() { keptFrom, keptFor = 3, 100 }
 
+// And what they make anew of older builds is a few rows.
+func init() { convertBytes = 100 }
+
 // LimitPast has a store keep no more than some bytes of what contexts were.
 func (s *Store) LimitPast(bytes int) { s.past = merkle.NewCache(bytes) }
 

@@ -126,7 +126,11 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	s := &Store{db: db, options: o, clock: clock, past: merkle.NewCache(keptPast), queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.leases.epoch = uint64(hlc.ToNTP64(clock.Now()))
-	if err := s.rollForwardAll(); err != nil {
+	err = s.rollForwardAll()
+	if err == nil {
+		err = s.convertAll()
+	}
+	if err != nil {
 		s.cancel()
 		return nil, err
 	}

@@ -89,6 +89,12 @@ func (v *verifier) run() error {
 	if v.last, err = v.past.last(); err != nil {
 		return v.damage(err)
 	}
+	if older, err := isOlder(v.past.r, &v.past.context); older || err != nil {
+		if err == nil {
+			v.report.find(Finding{Code: FindingUnproved, Detail: "an older build wrote its rows, which a daemon makes anew when it opens the store: verify it then"})
+		}
+		return err
+	}
 	v.step(PhaseTrie)
 	leaves := newRowSum()
 	r, trie := withoutTail(v.past.r, v.s.options.Cache, v.past.context)
