@@ -168,9 +168,7 @@ func (a *adoption) copyState() error {
 		if !ok || len(key) != contextPrefixLen+32 {
 			return damagedRow(column.Generic, key, "no row of the state")
 		}
-		hash := codec.Hash(key[contextPrefixLen:])
 		a.batch.Put(column.State, stateKey(nil, &a.id, appKey), value)
-		a.batch.Put(column.Generic, lastKey(nil, &a.id, &hash), appendU64(nil, 1))
 		return a.flush(adoptBytes)
 	})
 	if err != nil {

@@ -135,8 +135,9 @@ func (g *writeGroup) first(x *candidate) (*outcome, codec.Hash, error) {
 // outcome is what a delta changes of the present state: of its writes those that
 // win, and the trie after them.
 type outcome struct {
-	trie *merkle.Trie // an overlay
-	lost map[int]bool // by index of action: those that a newer write of the key hides; nil: none
+	trie *merkle.Trie    // an overlay
+	lost map[int]bool    // by index of action: those that a newer write of the key hides; nil: none
+	wins []merkle.Change // the others, by key
 }
 
 // linear is the outcome of a delta on top of all others: it is newer than they
@@ -149,14 +150,16 @@ func (g *writeGroup) outcome(x *candidate, lost map[int]bool) (*outcome, error) 
 	g.changes = g.changes[:0]
 	for i := range x.p.writes {
 		if !lost[x.p.writes[i].action] {
-			g.changes = append(g.changes, x.p.writes[i].Change)
+			c := x.p.writes[i].Change
+			c.Mark = g.c.next
+			g.changes = append(g.changes, c)
 		}
 	}
 	o := g.c.trie.Overlay()
 	if err := o.Update(g.changes); err != nil {
 		return nil, err
 	}
-	return &outcome{trie: o, lost: lost}, nil
+	return &outcome{trie: o, lost: lost, wins: g.changes}, nil
 }
 
 // compete is the outcome of a delta beside which others have been applied: each
@@ -250,13 +253,16 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 // before it. The batch has changed before: an error leaves what is in memory half done.
 func (g *writeGroup) link(x *candidate, o *outcome, mine *stamp) error {
 	p := g.past(-1)
+	wins := o.wins
 	for i := range x.p.writes {
 		w := &x.p.writes[i]
-		before, err := p.last(&w.Key)
-		if err == nil && o.lost[w.action] {
+		var before uint64
+		var err error
+		if o.lost[w.action] {
 			before, err = g.insert(&p, &w.Key, mine)
 		} else {
-			g.c.tail.lasts[w.Key] = g.c.next
+			before, err = g.win(&p, &wins[0])
+			wins = wins[1:]
 		}
 		if err != nil {
 			return err
@@ -264,6 +270,31 @@ func (g *writeGroup) link(x *candidate, o *outcome, mine *stamp) error {
 		g.seqs = append(g.seqs, before)
 	}
 	return nil
+}
+
+// win makes the next number the newest version of a key, and returns which one is before it. In the trie it is already.
+func (g *writeGroup) win(p *past, c *merkle.Change) (before uint64, err error) {
+	if before = c.Before; before == 0 {
+		if before, err = p.gone(&c.Key); err != nil {
+			return 0, err
+		}
+		if before != 0 && !c.Delete {
+			g.key = goneKey(g.key[:0], &g.c.id, &c.Key)
+			g.delete(g.key)
+		}
+	}
+	if c.Delete {
+		g.putGone(&c.Key, g.c.next)
+		p.noneGone = false
+	}
+	return before, nil
+}
+
+// putGone says which is the newest version of a key that is deleted.
+func (g *writeGroup) putGone(key *codec.Hash, seq uint64) {
+	g.key, g.value = goneKey(g.key[:0], &g.c.id, key), appendU64(g.value[:0], seq)
+	g.put(g.key, g.value)
+	g.c.gone = true
 }
 
 // insert makes the next number a version of a key that is not the newest, and returns which one is before it.

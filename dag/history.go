@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -17,9 +18,10 @@ import (
 type history struct {
 	r       engine.Reader
 	context codec.ContextID
-	whole   bool  // wholeInMeta, since open
-	base    stamp // of a seeded context, since open; the zero id: none
-	past    *past // see chain
+	whole   bool       // wholeInMeta, since open
+	base    stamp      // of a seeded context, since open; the zero id: none
+	root    codec.Hash // since open
+	past    *past      // see chain
 }
 
 // open returns the metadata of the context and what is stored of it besides. It
@@ -33,7 +35,7 @@ func (h *history) open() (meta codec.ContextMetaValue, row contextRow, err error
 		err = row.readable(h.context)
 	}
 	if err == nil {
-		h.whole, h.base = wholeInMeta(meta.DagHeads), row.base
+		h.whole, h.base, h.root = wholeInMeta(meta.DagHeads), row.base, meta.RootHash
 		meta.DagHeads, err = HeadsOf(h.r, h.context, meta.DagHeads)
 	}
 	return meta, row, err
@@ -162,10 +164,14 @@ func (h *history) oldestAfter(key *codec.Hash, limit *stamp) (v version, found b
 	return v, found, err
 }
 
+// chainCache is how many bytes of pages a reader of versions keeps, which are not those that a writer knows the marks of.
+const chainCache = 4 << 20
+
 // chain returns what reads versions. The tail of the context has been ended in r.
 func (h *history) chain() *past {
 	if h.past == nil {
-		h.past = &past{v: new(view), id: h.context, recent: new(recent), base: h.base, budget: -1}
+		trie := merkle.OpenMarked(merkle.NewCache(chainCache), h.r, h.context, h.root)
+		h.past = &past{v: new(view), id: h.context, trie: trie, recent: new(recent), base: h.base, budget: -1}
 		h.past.v.Reset(h.r, nil)
 	}
 	return h.past

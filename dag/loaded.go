@@ -29,6 +29,7 @@ type loaded struct {
 	next  uint64 // the seq of the next delta
 	trie  *merkle.Trie
 	tail  tail
+	gone  bool // keys are deleted, or have been
 	row   contextRow
 
 	waiting      int    // pending deltas
@@ -51,7 +52,7 @@ func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, er
 	if err != nil {
 		return nil, fmt.Errorf("dag: load: %w", err)
 	}
-	c := &loaded{id: id, trie: merkle.Open(cache, r, id, meta.RootHash)}
+	c := &loaded{id: id, trie: merkle.OpenMarked(cache, r, id, meta.RootHash)}
 	if c.app, err = meta.Application.AppendBinary(nil); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,10 @@ func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, er
 		return nil, err
 	}
 	c.next++
-	c.tail = newTail(c.next-1, meta.RootHash)
+	c.tail = tail{after: c.next - 1, root: meta.RootHash}
+	if c.gone, err = anyIn(r, contextPrefix(nil, goneScope, &id)); err != nil {
+		return nil, err
+	}
 	ids, err := HeadsOf(r, id, meta.DagHeads)
 	if err != nil {
 		return nil, err
@@ -119,6 +123,17 @@ func lastSeq(r engine.Reader, id codec.ContextID) (uint64, error) {
 // Key and value are valid during the call.
 func each(r engine.Reader, rg engine.Range, fn func(key, value []byte) error) error {
 	return engine.Each(r, column.Generic, rg, fn)
+}
+
+// anyIn reports whether there is a row of Generic whose key begins with prefix.
+func anyIn(r engine.Reader, prefix []byte) (is bool, err error) {
+	rg := engine.Prefixed(prefix)
+	rg.Limit = 1
+	err = each(r, rg, func([]byte, []byte) error {
+		is = true
+		return nil
+	})
+	return is, err
 }
 
 func readHead(r engine.Getter, context codec.ContextID, id *codec.DeltaID) (head, error) {

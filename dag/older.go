@@ -14,14 +14,17 @@ import (
 	"github.com/stoadb/stoa/keys"
 )
 
-// Builds before dag-last kept a row of dag-version for each write to each key, and nothing of versions in the rows
+// Builds before dag-gone kept a row of dag-version for each write to each key, and nothing of versions in the rows
 // of the order. What there is now is made of these rows when a store is opened, context by context; until the last
 // batch of a context they are there, so that it can be begun anew.
 
 var versionScope = keys.MustScope("dag-version")
 
-// convertBytes is about how many bytes a batch of them has. Tests change it.
-var convertBytes = adoptBytes
+// A batch of them has about so many bytes, or so many keys. Tests change it.
+var (
+	convertBytes = adoptBytes
+	convertKeys  = 4096
+)
 
 // olderKey appends the key of such a row. All bits of the stamp are turned over, so that the newest version of a key
 // comes first.
@@ -49,14 +52,8 @@ func parseOlder(key []byte) (of codec.Hash, by codec.DeltaID, ok bool) {
 }
 
 // isOlder reports whether a context has such rows.
-func isOlder(r engine.Reader, id *codec.ContextID) (is bool, err error) {
-	rg := engine.Prefixed(contextPrefix(nil, versionScope, id))
-	rg.Limit = 1
-	err = each(r, rg, func([]byte, []byte) error {
-		is = true
-		return nil
-	})
-	return is, err
+func isOlder(r engine.Reader, id *codec.ContextID) (bool, error) {
+	return anyIn(r, contextPrefix(nil, versionScope, id))
 }
 
 // convertAll makes the rows of all contexts that have such rows anew. Nobody else uses the store.
@@ -127,11 +124,42 @@ func (c *conversion) run() error {
 	if err != nil {
 		return err
 	}
+	if err := c.newest(); err != nil {
+		return err
+	}
+	deleteRange(&c.batch, column.Generic, contextPrefix(nil, versionScope, &c.id))
+	c.batch.Durability = engine.Synced
+	return c.flush(0)
+}
+
+// newest says in the trie and in dag-gone which versions are the newest.
+func (c *conversion) newest() error {
+	meta, err := readMeta(c.db, c.id)
+	if err != nil {
+		return err
+	}
+	trie := merkle.OpenMarked(merkle.NewCache(0), c.db, c.id, meta.RootHash)
+	var changes []merkle.Change
+	mark := func() error {
+		err := trie.Update(changes)
+		if changes = changes[:0]; err != nil {
+			return err
+		}
+		if trie.Root() != meta.RootHash {
+			return damagedRow(column.Meta, c.id[:], "the newest versions are not the state")
+		}
+		trie.Write(&c.batch)
+		if err := c.flush(0); err != nil {
+			return err
+		}
+		trie.Written()
+		return nil
+	}
 	var last codec.Hash
 	first := true
-	err = each(c.db, engine.Prefixed(contextPrefix(nil, versionScope, &c.id)), func(key, _ []byte) error {
+	err = each(c.db, engine.Prefixed(contextPrefix(nil, versionScope, &c.id)), func(key, value []byte) error {
 		of, by, ok := parseOlder(key)
-		if !ok {
+		if !ok || len(value) != 1 && len(value) != 1+32 {
 			return damagedRow(column.Generic, key, "not a version")
 		}
 		if !first && of == last {
@@ -142,15 +170,20 @@ func (c *conversion) run() error {
 		if err != nil {
 			return err
 		}
-		c.batch.Put(column.Generic, lastKey(nil, &c.id, &of), appendU64(nil, seq))
-		return c.flush(convertBytes)
+		if len(value) == 1 { // a delete
+			c.batch.Put(column.Generic, goneKey(nil, &c.id, &of), appendU64(nil, seq))
+			return c.flush(convertBytes)
+		}
+		changes = append(changes, merkle.Change{Key: of, Value: codec.Hash(value[1:]), Mark: seq})
+		if len(changes) < convertKeys {
+			return nil
+		}
+		return mark()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = mark()
 	}
-	deleteRange(&c.batch, column.Generic, contextPrefix(nil, versionScope, &c.id))
-	c.batch.Durability = engine.Synced
-	return c.flush(0)
+	return err
 }
 
 // before returns the numbers of the versions before those of a delta.

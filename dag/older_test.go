@@ -18,8 +18,9 @@ import (
 	"github.com/stoadb/stoa/engine/faulty"
 )
 
-// asOlder makes the rows of a context those that builds before dag-last wrote: of each write a row of dag-version, with
-// its stamp turned over behind the hash of the key, and of the order neither the number of parents nor what is before.
+// asOlder makes the rows of a context those that builds before dag-gone wrote: of each write a row of dag-version, with
+// its stamp turned over behind the hash of the key, of the order neither the number of parents nor what is before, and
+// no marks in the trie.
 func asOlder(t tester, e engine.Engine, context codec.ContextID, base codec.DeltaID) {
 	var b engine.Batch
 	order := scopedRows(t, e, "dag-order", context)
@@ -37,6 +38,7 @@ func asOlder(t tester, e engine.Engine, context codec.ContextID, base codec.Delt
 		}
 		b.Put(column.Generic, k, value)
 	}
+	written := map[[32]byte]bool{}
 	put := func(value []byte) []byte {
 		hash := sha256.Sum256(value)
 		return append([]byte{1}, hash[:]...)
@@ -58,25 +60,29 @@ func asOlder(t tester, e engine.Engine, context codec.ContextID, base codec.Delt
 			if a.Kind == codec.ActionPut {
 				value = put(a.Value)
 			}
+			written[sha256.Sum256(a.Key)] = true
 			version(sha256.Sum256(a.Key), row, value)
 		}
 	}
 	if !base.IsZero() {
 		first := order[string(binary.BigEndian.AppendUint64(nil, 1))]
-		seeded := scopedRows(t, e, "dag-seeded", context)
-		for hash, row := range seeded {
+		for hash, row := range scopedRows(t, e, "dag-seeded", context) {
 			key := binary.LittleEndian.Uint32([]byte(row))
 			version([32]byte([]byte(hash)), first, put([]byte(row[4+key:])))
 		}
 		for key, value := range rowsOf(t, e, column.State, context[:]) {
-			hash := sha256.Sum256([]byte(key))
-			last := scopedRows(t, e, "dag-last", context)[string(hash[:])]
-			if binary.LittleEndian.Uint64([]byte(last)) == 1 {
+			if hash := sha256.Sum256([]byte(key)); !written[hash] {
 				version(hash, first, put([]byte(value)))
 			}
 		}
 	}
-	prefix := scopeOf(t, "dag-last", context)
+	for at, row := range scopedRows(t, e, "dag-trie", context) {
+		if row[0] == 3 {
+			older := unmarked(map[string]string{"": row})[""]
+			b.Put(column.Generic, append(scopeOf(t, "dag-trie", context), at...), append([]byte{1}, older[1:]...))
+		}
+	}
+	prefix := scopeOf(t, "dag-gone", context)
 	b.DeleteRange(column.Generic, prefix, engine.Successor(prefix))
 	require.NoError(t, e.Apply(&b))
 }

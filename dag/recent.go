@@ -15,7 +15,7 @@ import (
 
 // The versions of a key are the writes to it by deltas that are applied, the newest first: each is known by the
 // number of its delta, whose row of the order says for each key that it writes which version is before it.
-// dag-last, and in a tail what is in memory, says which is the newest.
+// Which is the newest the trie keeps beside the key, or dag-gone where it is deleted.
 
 // version is one write to one key.
 type version struct {
@@ -142,15 +142,27 @@ func (p *past) last(key *codec.Hash) (uint64, error) {
 	if seq, ok := p.lasts[*key]; ok {
 		return seq, nil
 	}
-	return readLast(p.v, &p.id, key)
+	seq, found, err := p.trie.Mark(*key)
+	switch {
+	case err != nil:
+		return 0, err
+	case !found:
+		return p.gone(key)
+	case seq == 0:
+		return 0, damagedRow(column.Generic, merkle.KeyPrefix(nil, &p.id), fmt.Sprintf("the trie does not say which version of the key %s is the newest", key))
+	}
+	return seq, nil
 }
 
-// readLast returns what dag-last says of a key.
-func readLast(r engine.Getter, id *codec.ContextID, key *codec.Hash) (uint64, error) {
+// gone returns the number of the newest version of a key that the trie has not, 0 if it was never written.
+func (p *past) gone(key *codec.Hash) (uint64, error) {
+	if p.noneGone {
+		return 0, nil
+	}
 	var array [contextPrefixLen + 32]byte
 	var value [8]byte
-	row := lastKey(array[:0], id, key)
-	b, err := r.Get(value[:0], column.Generic, row)
+	row := goneKey(array[:0], &p.id, key)
+	b, err := p.v.Get(value[:0], column.Generic, row)
 	if errors.Is(err, engine.ErrNotFound) {
 		return 0, nil
 	}
@@ -178,7 +190,7 @@ func (p *past) version(seq uint64, key *codec.Hash) (v version, err error) {
 	}
 	i, ok := place(d.writes, key)
 	if !ok {
-		return v, damagedRow(column.Generic, lastKey(nil, &p.id, key), fmt.Sprintf("number %d is said to have written the key, and has not", seq))
+		return v, damagedRow(column.Generic, orderKey(nil, &p.id, seq), fmt.Sprintf("it is said to have written the key %s, and has not", key))
 	}
 	w := &d.writes[i]
 	return version{stamp: d.stamp, seq: seq, put: !w.Delete, value: w.Value, before: d.before[i]}, nil

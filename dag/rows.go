@@ -15,7 +15,7 @@ import (
 var (
 	orderScope   = keys.MustScope("dag-order")
 	seqScope     = keys.MustScope("dag-seq")
-	lastScope    = keys.MustScope("dag-last")
+	goneScope    = keys.MustScope("dag-gone")
 	pendingScope = keys.MustScope("dag-pending")
 	refusedScope = keys.MustScope("dag-refused")
 	contextScope = keys.MustScope("dag-context")
@@ -143,10 +143,10 @@ func (s *stamp) after(o *stamp) bool {
 	return string(s.id[:]) > string(o.id[:])
 }
 
-// lastKey appends the key of the row that says which is the newest version of a key: the number of the delta
-// u64 LE.
-func lastKey(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
-	return append(contextPrefix(dst, lastScope, context), key[:]...)
+// goneKey appends the key of the row that says which is the newest version of a key that is deleted: the number of the
+// delta u64 LE. That of a key that is there the trie keeps, as its mark.
+func goneKey(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
+	return append(contextPrefix(dst, goneScope, context), key[:]...)
 }
 
 // cursorKey appends the key of a follower's cursor.

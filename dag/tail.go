@@ -34,12 +34,7 @@ type tail struct {
 	root   codec.Hash // of the rows
 	stored bool       // dag-tail says so
 	deltas int
-	bytes  int                   // of their rows
-	lasts  map[codec.Hash]uint64 // the newest versions of the keys that they write
-}
-
-func newTail(after uint64, root codec.Hash) tail {
-	return tail{after: after, root: root, lasts: make(map[codec.Hash]uint64)}
+	bytes  int // of their rows
 }
 
 // long reports whether a tail of most deltas, whose pages take that much, is to end.
@@ -86,12 +81,12 @@ func endStored(r engine.Reader, cache *merkle.Cache, id codec.ContextID, b *engi
 	if err != nil {
 		return err
 	}
+	trie := merkle.OpenMarked(cache, r, id, t.root)
 	past := history{r: r, context: id}
-	changes, lasts, err := past.writtenAfter(t.after)
+	changes, err := past.writtenAfter(t.after, trie)
 	if err != nil {
 		return err
 	}
-	trie := merkle.Open(cache, r, id, t.root)
 	if err := trie.Update(changes); err != nil {
 		return err
 	}
@@ -100,24 +95,8 @@ func endStored(r engine.Reader, cache *merkle.Cache, id codec.ContextID, b *engi
 		return damagedRow(column.Generic, key, fmt.Sprintf("the deltas after number %d make the root %s instead of %s", t.after, trie.Root(), meta.RootHash))
 	}
 	trie.Write(b)
-	putLasts(b, &id, lasts)
 	b.Delete(column.Generic, key)
 	return nil
-}
-
-// putLasts puts into b which are the newest versions of keys; 0: none is left.
-func putLasts(b *engine.Batch, id *codec.ContextID, lasts map[codec.Hash]uint64) {
-	key := lastKey(nil, id, new(codec.Hash))
-	var value []byte
-	for hash, seq := range lasts {
-		copy(key[contextPrefixLen:], hash[:])
-		if seq == 0 {
-			b.Delete(column.Generic, key)
-			continue
-		}
-		value = appendU64(value[:0], seq)
-		b.Put(column.Generic, key, value)
-	}
 }
 
 // withoutTail returns what reads a context as it is in r when its tail has been ended. It is for one goroutine.
@@ -131,13 +110,12 @@ func withoutTail(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (engi
 	return o, nil
 }
 
-// writtenAfter returns what State has under the keys that the deltas after a number have written, by key, and which
-// versions of them are the newest.
-func (h *history) writtenAfter(after uint64) (changes []merkle.Change, lasts map[codec.Hash]uint64, err error) {
+// writtenAfter returns what State has under the keys that the deltas after a number have written, by key, with their newest
+// versions as marks. trie is that before these deltas.
+func (h *history) writtenAfter(after uint64, trie *merkle.Trie) (changes []merkle.Change, err error) {
 	rg := engine.Prefixed(contextPrefix(nil, orderScope, &h.context))
 	rg.Start = orderKey(nil, &h.context, after+1)
-	newest := map[codec.Hash]stamp{}
-	lasts = map[codec.Hash]uint64{}
+	newest := map[codec.Hash]head{}
 	var key, row, value []byte
 	err = each(h.r, rg, func(at, order []byte) error {
 		seq, is := orderSeq(at)
@@ -156,12 +134,12 @@ func (h *history) writtenAfter(after uint64) (changes []merkle.Change, lasts map
 		if failed != nil {
 			return failed
 		}
-		mine := stamp{o.hlc, o.id}
+		mine := head{stamp{o.hlc, o.id}, seq}
 		err := rowActions(row, func(appKey, _ []byte, _ bool) {
 			c := merkle.Change{Key: merkle.HashKey(appKey)}
 			of, seen := newest[c.Key]
-			if !seen || mine.after(&of) {
-				newest[c.Key], lasts[c.Key] = mine, seq
+			if !seen || mine.after(&of.stamp) {
+				newest[c.Key] = mine
 			}
 			if seen || failed != nil {
 				return
@@ -180,26 +158,30 @@ func (h *history) writtenAfter(after uint64) (changes []merkle.Change, lasts map
 		return cmp.Or(failed, err)
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	merkle.SortChanges(changes)
-	for hash, of := range newest {
-		seq, err := readLast(h.r, &h.context, &hash)
-		if err != nil {
-			return nil, nil, err
-		}
-		if seq == 0 {
+	for i := range changes {
+		c := &changes[i]
+		if c.Delete {
 			continue
 		}
-		o, err := readOrder(h.r, &h.context, seq)
-		if err != nil {
-			return nil, nil, err
+		last := newest[c.Key]
+		if c.Mark, _, err = trie.Mark(c.Key); err != nil {
+			return nil, err
 		}
-		if before := (stamp{o.hlc, o.id}); before.after(&of) {
-			delete(lasts, hash)
+		if c.Mark != 0 {
+			o, err := readOrder(h.r, &h.context, c.Mark)
+			if err != nil {
+				return nil, err
+			}
+			if before := (stamp{o.hlc, o.id}); before.after(&last.stamp) {
+				continue
+			}
 		}
+		c.Mark = last.seq
 	}
-	return changes, lasts, nil
+	return changes, nil
 }
 
 // writeTrie puts the rows of the trie into the batch, or leaves its deltas to the tail.
@@ -207,13 +189,12 @@ func (g *writeGroup) writeTrie() {
 	c := g.c
 	c.tail.deltas += g.applied
 	c.tail.bytes += g.bytes
-	pages := c.unwritten()
+	pages := c.trie.Unwritten()
 	g.endsTail = g.endsTail || c.tail.long(g.s.options.MaxTail, pages) || g.s.tails.Load()+int64(pages-g.q.unwritten) > tailsBytes
 	g.key = tailKey(g.key[:0], &c.id)
 	switch {
 	case g.endsTail:
 		c.trie.Write(&g.batch)
-		putLasts(&g.batch, &c.id, c.tail.lasts)
 		if c.tail.stored {
 			g.delete(g.key)
 		}
@@ -228,15 +209,9 @@ func (g *writeGroup) wroteTrie() {
 	c := g.c
 	if c.tail.stored = true; g.endsTail {
 		c.trie.Written()
-		c.tail = newTail(c.next-1, c.trie.Root())
+		c.tail = tail{after: c.next - 1, root: c.trie.Root()}
 	}
 }
-
-// lastMemory is about what the newest version of a key takes in a tail.
-const lastMemory = 64
-
-// unwritten returns about how many bytes of memory the tail takes.
-func (c *loaded) unwritten() int { return c.trie.Unwritten() + lastMemory*len(c.tail.lasts) }
 
 // endTail ends the tail with this batch.
 func (g *writeGroup) endTail() { g.endsTail = g.endsTail || g.c.tail.stored }
@@ -296,7 +271,7 @@ func (s *Store) endTails() {
 func (s *Store) counts(q *writeQueue) {
 	n := 0
 	if q.state != nil {
-		n = q.state.unwritten()
+		n = q.state.trie.Unwritten()
 	}
 	s.tails.Add(int64(n - q.unwritten))
 	q.unwritten = n

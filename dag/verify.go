@@ -115,14 +115,14 @@ func (v *verifier) run() error {
 			v.report = before
 		}
 	}
+	if trie != nil {
+		v.report.find(Finding{Code: FindingTrie, Detail: trie.Error()})
+	}
 	if errors.Is(err, errNotLean) {
 		on, err = v.replayed(&meta, &row, nil)
 	}
 	if !on || err != nil {
 		return err
-	}
-	if trie != nil {
-		v.report.find(Finding{Code: FindingTrie, Detail: trie.Error()})
 	}
 	v.step(PhaseWaiting)
 	if err := v.stored(); err != nil {
@@ -368,7 +368,8 @@ func (v *verifier) outcome(meta *codec.ContextMetaValue, row *contextRow, leaves
 		prefix []byte
 	}{
 		{FindingState, column.State, id[:]},
-		{FindingVersion, column.Generic, contextPrefix(nil, lastScope, id)},
+		{FindingVersion, column.Generic, contextPrefix(nil, goneScope, id)},
+		{FindingVersion, column.Generic, merkle.KeyPrefix(nil, id)},
 		{FindingOrder, column.Generic, contextPrefix(nil, orderScope, id)},
 		{FindingSeq, column.Generic, contextPrefix(nil, seqScope, id)},
 		{FindingHeads, column.Generic, contextPrefix(nil, headScope, id)},

@@ -86,7 +86,7 @@ func TestVerifyFindsEveryRowThatIsNotRight(t *testing.T) {
 			column column.Column
 			prefix []byte
 		}{
-			{column.State, ctx1[:]}, {column.Delta, ctx1[:]}, {column.Generic, scoped("dag-last")},
+			{column.State, ctx1[:]}, {column.Delta, ctx1[:]}, {column.Generic, scoped("dag-gone")},
 			{column.Generic, scoped("dag-order")}, {column.Generic, scoped("dag-seq")}, {column.Generic, scoped("dag-trie")},
 		}).Draw(t, "rows")
 		n := rowsAt(t, db, at.column, at.prefix)
@@ -210,20 +210,26 @@ func TestVerifyReportsEveryDifference(t *testing.T) {
 		plain  codes // of a context from its first delta on
 		seeded codes // of one that was seeded with the first delta
 	}{
-		"a value":          {change(column.State, ctx1[:], 0), codes{dag.FindingState}, codes{dag.FindingBase, dag.FindingUnproved}},
-		"a row gone":       {remove(column.State, ctx1[:]), codes{dag.FindingState}, codes{dag.FindingBase, dag.FindingUnproved}},
-		"a version":        {change(column.Generic, scoped("dag-last"), 1), codes{dag.FindingVersion}, codes{dag.FindingDamaged, dag.FindingUnproved}},
-		"a version gone":   {remove(column.Generic, scoped("dag-last")), codes{dag.FindingVersion}, nil},
-		"a number":         {change(column.Generic, scoped("dag-seq"), 0), codes{dag.FindingSeq}, codes{dag.FindingSeq}},
-		"a number gone":    {remove(column.Generic, scoped("dag-seq")), codes{dag.FindingSeq, dag.FindingStray}, codes{dag.FindingSeq, dag.FindingStray}},
-		"a place's stamp":  {change(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 2), 32+3), codes{dag.FindingOrder}, codes{dag.FindingOrder}},
-		"a place's parent": {change(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 3), 32+24+4), codes{dag.FindingDamaged, dag.FindingRoot}, codes{dag.FindingDamaged}},
+		"a value":    {change(column.State, ctx1[:], 0), codes{dag.FindingState}, codes{dag.FindingBase, dag.FindingUnproved}},
+		"a row gone": {remove(column.State, ctx1[:]), codes{dag.FindingState}, codes{dag.FindingBase, dag.FindingUnproved}},
+		"a version": {func(t *testing.T, db engine.Engine, b *engine.Batch) { // of which the row knows that it is as it was written
+			key, row := firstRow(t, db, column.Generic, scoped("dag-trie"))
+			row[1+64]++
+			row = row[:len(row)-4]
+			b.Put(column.Generic, key, binary.LittleEndian.AppendUint32(row, crc32.Checksum(row, crc32.MakeTable(crc32.Castagnoli))))
+		}, codes{dag.FindingVersion}, codes{dag.FindingDamaged, dag.FindingUnproved}},
+		"a version's checksum": {change(column.Generic, scoped("dag-trie"), 1+64), codes{dag.FindingTrie}, codes{dag.FindingTrie}},
+		"a version gone":       {remove(column.Generic, scoped("dag-gone")), codes{dag.FindingVersion}, nil},
+		"a number":             {change(column.Generic, scoped("dag-seq"), 0), codes{dag.FindingSeq}, codes{dag.FindingSeq}},
+		"a number gone":        {remove(column.Generic, scoped("dag-seq")), codes{dag.FindingSeq, dag.FindingStray}, codes{dag.FindingSeq, dag.FindingStray}},
+		"a place's stamp":      {change(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 2), 32+3), codes{dag.FindingOrder}, codes{dag.FindingOrder}},
+		"a place's parent":     {change(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 3), 32+24+4), codes{dag.FindingDamaged, dag.FindingRoot}, codes{dag.FindingDamaged}},
 		"a second place": {func(t *testing.T, db engine.Engine, b *engine.Batch) { // of the second delta, after the third
 			_, value := firstRow(t, db, column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 2))
 			b.Put(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 4), value)
 		}, codes{dag.FindingOrder}, codes{dag.FindingBase, dag.FindingUnproved}},
-		"the trie":  {change(column.Generic, scoped("dag-trie"), 1), codes{dag.FindingTrie}, codes{dag.FindingTrie}},
-		"the root":  {meta(func(v *codec.ContextMetaValue) { v.RootHash[0]++ }), codes{dag.FindingRoot, dag.FindingTrie}, codes{dag.FindingRoot, dag.FindingTrie}},
+		"the trie":  {change(column.Generic, scoped("dag-trie"), 1), codes{dag.FindingTrie}, codes{dag.FindingTrie, dag.FindingUnproved}},
+		"the root":  {meta(func(v *codec.ContextMetaValue) { v.RootHash[0]++ }), codes{dag.FindingRoot, dag.FindingTrie}, codes{dag.FindingTrie, dag.FindingUnproved}},
 		"the heads": {meta(func(v *codec.ContextMetaValue) { v.DagHeads = nil }), codes{dag.FindingHeads}, codes{dag.FindingHeads}},
 		"a stray delta": {func(_ *testing.T, _ engine.Engine, b *engine.Batch) {
 			engine.Put(b, keys.ContextDagDelta{Context: ctx1, Delta: codec.DeltaID{1}}, codec.ContextDagDeltaValue{DeltaID: codec.DeltaID{1}, HLC: codec.HybridTimestamp{Time: 1, ID: codec.NodeID{Lo: 1}}})
@@ -239,7 +245,7 @@ func TestVerifyReportsEveryDifference(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				g := newGrove()
-				d := g.grow(t, 1, nil, put("a", "1"), put("b", "1"))
+				d := g.grow(t, 1, nil, put("a", "1"), put("b", "1"), put("z", "1"))
 				s, db, closed := fresh(t, aged(1))
 				defer closed()
 				give(t, s, d)
@@ -250,7 +256,7 @@ func TestVerifyReportsEveryDifference(t *testing.T) {
 					seed(t, s, from, dag.SeedOptions{})
 				}
 				e := g.grow(t, 1, []*dag.Delta{d}, put("b", "2"))
-				f := g.grow(t, 1, []*dag.Delta{e}, put("c", "3"))
+				f := g.grow(t, 1, []*dag.Delta{e}, put("c", "3"), del("z"))
 				give(t, s, e, f)
 				s.EndTail(ctx1)
 				require.Empty(t, verify(t, s).Findings)

@@ -96,6 +96,7 @@ func (g *writeGroup) withdraw(ctx context.Context, w *Withdrawal) error {
 	if err != nil {
 		return err
 	}
+	g.lasts = map[codec.Hash]uint64{}
 	written := map[codec.Hash][]byte{} // app_keys
 	for i := range leave {
 		if err := g.withdraw1(&leave[i], w.Beside, written); err != nil {
@@ -239,9 +240,9 @@ func (g *writeGroup) unlink(seq uint64, key *codec.Hash) error {
 	case err != nil:
 		return err
 	case !found:
-		return damagedRow(column.Generic, lastKey(nil, &g.c.id, key), fmt.Sprintf("number %d has written the key, and is none of its versions", seq))
+		return damagedRow(column.Generic, goneKey(nil, &g.c.id, key), fmt.Sprintf("number %d has written the key, and is none of its versions", seq))
 	case newer == 0:
-		g.c.tail.lasts[*key] = before
+		g.lasts[*key] = before
 		return nil
 	}
 	return g.setBefore(&p, newer, key, before)
@@ -272,6 +273,12 @@ func (g *writeGroup) restore(past *history, written map[codec.Hash][]byte) error
 			return err
 		}
 		row := stateKey(nil, id, appKey)
+		if v.seq != 0 && !v.put {
+			g.putGone(&hash, v.seq)
+		} else {
+			g.key = goneKey(g.key[:0], id, &hash)
+			g.delete(g.key)
+		}
 		if !v.put {
 			changes = append(changes, merkle.Change{Key: hash, Delete: true})
 			g.batch.Delete(column.State, row)
@@ -295,7 +302,7 @@ func (g *writeGroup) restore(past *history, written map[codec.Hash][]byte) error
 		if seeded != nil {
 			g.delete(seeded)
 		}
-		changes = append(changes, merkle.Change{Key: hash, Value: merkle.HashValue(value)})
+		changes = append(changes, merkle.Change{Key: hash, Value: merkle.HashValue(value), Mark: v.seq})
 		g.batch.Put(column.State, row, value)
 	}
 	merkle.SortChanges(changes)

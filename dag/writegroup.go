@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
@@ -32,6 +33,8 @@ type writeGroup struct {
 	key, value []byte // buffers
 	seqs       []uint64
 	changes    []merkle.Change
+
+	lasts map[codec.Hash]uint64 // in a withdrawal: as past has them
 }
 
 // writeGroups lends memory to write groups.
@@ -52,6 +55,7 @@ func (g *writeGroup) begin() {
 	}
 	g.batch.Reset()
 	g.view.Reset(g.s.db, &g.batch)
+	g.lasts = nil
 	g.synced, g.meta, g.endsTail, g.notify, g.applied, g.bytes = false, false, false, false, 0, 0
 }
 

@@ -103,10 +103,10 @@ func orderValue(value []byte) error {
 	return err
 }
 
-// lastValue accepts the number of a version.
-func lastValue(value []byte) error {
+// goneValue accepts the number of a version.
+func goneValue(value []byte) error {
 	if len(value) != 8 || binary.LittleEndian.Uint64(value) == 0 {
-		return malformed("dag-last", value, "a number that is not 0")
+		return malformed("dag-gone", value, "a number that is not 0")
 	}
 	return nil
 }

@@ -95,12 +95,17 @@ func (c *Cache) get(hash codec.Hash, depth uint8) *page {
 	return s.entries[i].page
 }
 
-// put adds a page, at the expense of those that were not used for the longest.
+// put adds a page, at the expense of those that were not used for the longest. It takes the place of one of
+// the same content whose marks its owner does not know.
 func (c *Cache) put(pg *page, depth uint8) {
 	k := cacheKey{pg.hash, depth}
 	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
-	if s.find(&k, tag) != 0 {
+	if i := s.find(&k, tag); i != 0 {
+		if e := &s.entries[i]; pg.owner != 0 && pg.owner != e.page.owner {
+			s.room += entryMemory(e.page) - entryMemory(pg)
+			e.page = pg
+		}
 		return
 	}
 	need := entryMemory(pg)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"math/bits"
 	"unsafe"
 
@@ -17,8 +18,10 @@ type page struct {
 	hash   codec.Hash   // of the subtree
 	count  uint8        // of its leaves, at most manyLeaves
 	leaves []Leaf       // of a bucket
+	marks  []uint64     // of the leaves, which hash does not know; see owner
 	hashes []codec.Hash // of the leaves; nil: they are not kept
 	kids   *[16]kid     // of an inner page, nil of a bucket
+	owner  uint64       // of the trie that knows the marks; 0: nobody does
 }
 
 // kid is what a page knows of the page below one of its nibbles. The zero kid is
@@ -69,21 +72,27 @@ func addCount(a, b uint8) uint8 { return uint8(min(int(a)+int(b), manyLeaves)) }
 // buckets below, half as many again fit into memory without.
 const hashedDepth = 2
 
-// newBucket returns the page at depth of leaves, of which it keeps none. The hashes
+// newBucket returns the page at depth of leaves and their marks, of which it keeps none. The hashes
 // of leaves that old has too are taken from there; old may be nil.
-func newBucket(leaves []Leaf, old *page, depth int) *page {
+func newBucket(leaves []Leaf, marks []uint64, old *page, depth int) *page {
 	n := len(leaves)
 	pg := &page{count: uint8(n)}
-	var hashes []codec.Hash
+	// One piece of memory: leaves, which are two hashes, their own hashes if they are kept, and marks.
+	const words = len(codec.Hash{}) / 8
+	kept := 0
 	if depth <= hashedDepth {
-		// One piece of memory, that of the leaves first: a leaf is two hashes.
-		all := make([]codec.Hash, 3*n)
-		pg.leaves, pg.hashes = unsafe.Slice((*Leaf)(unsafe.Pointer(&all[0])), n), all[2*n:]
-		hashes = all[2*n:]
-	} else {
-		var array [innerBucket]codec.Hash // stays on the stack
-		pg.leaves, hashes = make([]Leaf, n), array[:n]
+		kept = n
 	}
+	all := make([]uint64, (2*n+kept)*words+n)
+	pg.leaves = unsafe.Slice((*Leaf)(unsafe.Pointer(&all[0])), n)
+	pg.marks = all[(2*n+kept)*words:]
+	var array [innerBucket]codec.Hash // stays on the stack
+	hashes := array[:min(n, innerBucket)]
+	if kept > 0 {
+		pg.hashes = unsafe.Slice((*codec.Hash)(unsafe.Pointer(&all[2*n*words])), n)
+		hashes = pg.hashes
+	}
+	copy(pg.marks, marks)
 	copy(pg.leaves, leaves)
 	at := 0 // in old
 	for i := range leaves {
@@ -108,6 +117,7 @@ func newBucket(leaves []Leaf, old *page, depth int) *page {
 type bucketPage struct {
 	page   page
 	leaves [rootBucket]Leaf
+	marks  [rootBucket]uint64
 	hashes [rootBucket]codec.Hash
 }
 
@@ -116,7 +126,7 @@ func (b *bucketPage) seal(n int) *page {
 	for i := range b.leaves[:n] {
 		b.hashes[i] = leafHash(&b.leaves[i].Key, &b.leaves[i].Value)
 	}
-	b.page = page{count: uint8(n), leaves: b.leaves[:n], hashes: b.hashes[:n]}
+	b.page = page{count: uint8(n), leaves: b.leaves[:n], marks: b.marks[:n], hashes: b.hashes[:n]}
 	b.page.hash = joinLeaves(b.page.leaves, b.page.hashes)
 	return &b.page
 }
@@ -163,24 +173,30 @@ func (pg *page) memory() int {
 	if pg.kids != nil {
 		return int(unsafe.Sizeof(innerPage{}))
 	}
-	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(Leaf{})) + cap(pg.hashes)*len(codec.Hash{})
+	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(Leaf{})) + cap(pg.marks)*8 + cap(pg.hashes)*len(codec.Hash{})
 }
 
 // The tags of rows.
 const (
-	tagBucket = 1 // key 32 ‖ value 32 of each leaf, by key
+	tagOlder  = 1 // key 32 ‖ value 32 of each leaf, by key: what builds without marks wrote
 	tagInner  = 2 // children u16 LE, then hash 32 ‖ count u8 of each
+	tagBucket = 3 // key 32 ‖ value 32 ‖ mark u64 LE of each leaf, by key, and u32 LE: CRC-32C of all before it
 )
+
+// castagnoli is of the checksums of rows: what hashes do not know, damage is not to change unnoticed either.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendRow appends the bytes of the page; README.md has the format.
 func (pg *page) appendRow(dst []byte) []byte {
 	if pg.kids == nil {
+		start := len(dst)
 		dst = append(dst, tagBucket)
 		for i := range pg.leaves {
 			dst = append(dst, pg.leaves[i].Key[:]...)
 			dst = append(dst, pg.leaves[i].Value[:]...)
+			dst = binary.LittleEndian.AppendUint64(dst, pg.marks[i])
 		}
-		return dst
+		return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 	}
 	dst = append(dst, tagInner, 0, 0)
 	mask := len(dst) - 2
@@ -204,7 +220,13 @@ func parseRow(p *Prefix, row []byte, into *bucketPage) (pg *page, fault string) 
 	}
 	switch row[0] {
 	case tagBucket:
-		return parseBucket(p, row[1:], into)
+		end := len(row) - 4
+		if end < 1 || binary.LittleEndian.Uint32(row[end:]) != crc32.Checksum(row[:end], castagnoli) {
+			return nil, "a bucket with a wrong checksum"
+		}
+		return parseBucket(p, row[1:end], 64+8, into)
+	case tagOlder:
+		return parseBucket(p, row[1:], 64, into)
 	case tagInner:
 		return parseInner(p, row[1:])
 	default:
@@ -212,18 +234,21 @@ func parseRow(p *Prefix, row []byte, into *bucketPage) (pg *page, fault string) 
 	}
 }
 
-func parseBucket(p *Prefix, b []byte, into *bucketPage) (*page, string) {
-	n := len(b) / 64
-	if len(b)%64 != 0 || n == 0 || n > bucketSize(int(p.n)) {
-		return nil, fmt.Sprintf("a bucket of %d bytes, not of 1 to %d leaves of 64", len(b), bucketSize(int(p.n)))
+// parseBucket takes leaves of so many bytes apart.
+func parseBucket(p *Prefix, b []byte, size int, into *bucketPage) (*page, string) {
+	n := len(b) / size
+	if len(b)%size != 0 || n == 0 || n > bucketSize(int(p.n)) {
+		return nil, fmt.Sprintf("a bucket of %d bytes, not of 1 to %d leaves of %d", len(b), bucketSize(int(p.n)), size)
 	}
 	var array [rootBucket]Leaf
-	leaves := array[:n]
+	var marked [rootBucket]uint64
+	leaves, marks := array[:n], marked[:n]
 	if into != nil {
-		leaves = into.leaves[:n]
+		leaves, marks = into.leaves[:n], into.marks[:n]
 	}
 	for i := range leaves {
-		key, value := codec.Hash(b[64*i:]), codec.Hash(b[64*i+32:])
+		leaf := b[size*i:]
+		key, value := codec.Hash(leaf), codec.Hash(leaf[32:])
 		if i > 0 && string(leaves[i-1].Key[:]) >= string(key[:]) {
 			return nil, fmt.Sprintf("leaf %d out of order", i)
 		}
@@ -231,11 +256,14 @@ func parseBucket(p *Prefix, b []byte, into *bucketPage) (*page, string) {
 			return nil, fmt.Sprintf("leaf %d of another prefix", i)
 		}
 		leaves[i] = Leaf{Key: key, Value: value}
+		if marks[i] = 0; size > 64 {
+			marks[i] = binary.LittleEndian.Uint64(leaf[64:])
+		}
 	}
 	if into != nil {
 		return into.seal(n), ""
 	}
-	return newBucket(leaves, nil, int(p.n)), ""
+	return newBucket(leaves, marks, nil, int(p.n)), ""
 }
 
 func parseInner(p *Prefix, b []byte) (*page, string) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/stoadb/stoa/codec"
@@ -27,6 +28,7 @@ type Trie struct {
 	parent  *Trie  // what this is an overlay of; nil: of the store
 	past    *Cache // where pages go that are replaced; see Keep
 	present *Trie  // of a trie of the past and its overlays: what it is the past of
+	owner   uint64 // in the cache, of the pages whose marks it knows; 0: it knows none
 
 	root    codec.Hash
 	top     kid          // of the root page; count is 0 until it is looked at
@@ -61,6 +63,17 @@ func Open(cache *Cache, store engine.Getter, context codec.ContextID, root codec
 	return &Trie{context: context, cache: cache, store: store, root: root}
 }
 
+// owners counts the tries that know marks.
+var owners atomic.Uint64
+
+// OpenMarked is Open of a trie that knows the marks of its leaves: who writes a trie opens it so. What others have put
+// into the cache it takes inner pages of alone, since no hash knows marks.
+func OpenMarked(cache *Cache, store engine.Getter, context codec.ContextID, root codec.Hash) *Trie {
+	t := Open(cache, store, context, root)
+	t.owner = owners.Add(1)
+	return t
+}
+
 // KeyPrefix appends what the keys of all rows of a context begin with, and of no
 // others. What follows it does not depend on the context, nor do the rows.
 func KeyPrefix(dst []byte, context *codec.ContextID) []byte {
@@ -87,7 +100,7 @@ func (t *Trie) Reads() Reads { return t.reads }
 // the overlay is done with, t must not be changed. It costs nothing until it is changed.
 func (t *Trie) Overlay() *Trie {
 	o := Open(t.cache, t.store, t.context, t.root)
-	o.parent, o.top, o.past, o.present = t, t.top, t.past, t.present
+	o.parent, o.top, o.past, o.present, o.owner = t, t.top, t.past, t.present, t.owner
 	return o
 }
 
@@ -160,6 +173,7 @@ type pageChanges struct {
 	list   []pageChange
 	bytes  int         // of the pages in list
 	merged []Leaf      // a buffer,
+	marks  []uint64    // another,
 	bucket *bucketPage // and another, if any was wanted
 }
 
@@ -352,6 +366,9 @@ func (t *Trie) held(p *Prefix, hash codec.Hash) *page {
 	}
 	if pg == nil {
 		pg = t.cache.get(hash, p.n)
+		if pg != nil && t.owner != 0 && pg.kids == nil && pg.owner != t.owner {
+			pg = nil
+		}
 	}
 	if pg != nil {
 		t.reads.Cached++
@@ -433,7 +450,7 @@ func (t *Trie) readRow(p *Prefix, keep bool, into *bucketPage) (*page, error) {
 	if fault != "" {
 		return nil, t.damaged(p, fault)
 	}
-	if keep {
+	if pg.owner = t.owner; keep {
 		t.cache.put(pg, p.n)
 	}
 	return pg, nil

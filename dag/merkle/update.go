@@ -18,6 +18,8 @@ type Change struct {
 	Key    codec.Hash // [HashKey] of the app_key
 	Value  codec.Hash // [HashValue] of the value; not looked at if Delete is set
 	Delete bool
+	Mark   uint64 // what the trie is to keep beside the leaf, which no hash knows
+	Before uint64 // set by Update of a trie that knows marks: the mark that the key had; 0: none
 }
 
 // SortChanges sorts changes by key, as [Trie.Update] wants them.
@@ -27,8 +29,8 @@ func SortChanges(c []Change) {
 
 // Update makes all changes, which are sorted by key and have none twice, else it
 // returns [ErrChanges] and changes nothing. Removing a key that is not there, and
-// setting a key to what it is, change nothing. Any other error is
-// engine.ErrCorrupt or the store's, and leaves t unusable. Update keeps nothing
+// setting a key to what it is, change nothing but its mark. Any other error is
+// engine.ErrCorrupt or the store's, and leaves t unusable. Update sets Before of each change, and keeps nothing
 // of changes.
 func (t *Trie) Update(changes []Change) error {
 	for i := 1; i < len(changes); i++ {
@@ -54,8 +56,8 @@ func (t *Trie) Update(changes []Change) error {
 // afterwards. It was known as k.
 func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 	if k.count == 0 {
-		leaves, _ := t.merge(nil, changes)
-		return t.build(p, k, leaves, nil), nil
+		leaves, marks, _ := t.merge(nil, nil, changes)
+		return t.build(p, k, leaves, marks, nil), nil
 	}
 	// A bucket is about to be replaced.
 	pg, err := t.load(&p, k, int(k.count) > bucketSize(p.Len()) || t.past != nil)
@@ -63,11 +65,11 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 		return kid{}, err
 	}
 	if pg.kids == nil {
-		leaves, differ := t.merge(pg.leaves, changes)
+		leaves, marks, differ := t.merge(pg.leaves, pg.marks, changes)
 		if !differ {
 			return k, nil
 		}
-		return t.build(p, k, leaves, pg), nil
+		return t.build(p, k, leaves, marks, pg), nil
 	}
 	next, differ := newInner(pg.kids), false
 	for depth := p.Len(); len(changes) > 0; {
@@ -89,24 +91,24 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 	if next.seal(&p); int(next.count) > bucketSize(p.Len()) {
 		return t.put(p, k, next), nil
 	}
-	leaves := make([]Leaf, 0, next.count)
-	if leaves, err = t.collect(&p, next, leaves); err != nil {
+	leaves, marks := make([]Leaf, 0, next.count), make([]uint64, 0, next.count)
+	if leaves, marks, err = t.collect(&p, next, leaves, marks); err != nil {
 		return kid{}, err
 	}
-	return t.build(p, k, leaves, nil), nil
+	return t.build(p, k, leaves, marks, nil), nil
 }
 
-// merge returns the sorted leaves with changes made, in memory that is good until the
+// merge returns the sorted leaves and their marks with changes made, in memory that is good until the
 // next call, and whether that is anything new.
-func (t *Trie) merge(leaves []Leaf, changes []Change) (merged []Leaf, differ bool) {
+func (t *Trie) merge(leaves []Leaf, marks []uint64, changes []Change) (merged []Leaf, mergedMarks []uint64, differ bool) {
 	c := t.changing()
-	c.merged, differ = mergeLeaves(c.merged[:0], leaves, changes)
-	return c.merged, differ
+	c.merged, c.marks, differ = mergeLeaves(c.merged[:0], c.marks[:0], leaves, marks, changes)
+	return c.merged, c.marks, differ
 }
 
-// mergeLeaves appends the sorted leaves, with changes made, to merged, and returns
+// mergeLeaves appends the sorted leaves and their marks, with changes made, to merged and mergedMarks, and returns
 // whether that is anything new.
-func mergeLeaves(merged, leaves []Leaf, changes []Change) (_ []Leaf, differ bool) {
+func mergeLeaves(merged []Leaf, mergedMarks []uint64, leaves []Leaf, marks []uint64, changes []Change) (_ []Leaf, _ []uint64, differ bool) {
 	for i := range changes {
 		c := &changes[i]
 		n := 0
@@ -114,49 +116,50 @@ func mergeLeaves(merged, leaves []Leaf, changes []Change) (_ []Leaf, differ bool
 			n++
 		}
 		merged, leaves = append(merged, leaves[:n]...), leaves[n:]
+		mergedMarks, marks = append(mergedMarks, marks[:n]...), marks[n:]
 		old := len(leaves) > 0 && leaves[0].Key == c.Key
-		switch {
-		case old && !c.Delete && leaves[0].Value == c.Value:
-			merged = append(merged, leaves[0])
-		case !c.Delete:
-			merged = append(merged, Leaf{Key: c.Key, Value: c.Value})
-			differ = true
-		case old:
-			differ = true
+		if c.Before = 0; old {
+			c.Before = marks[0]
+		}
+		if !c.Delete {
+			merged, mergedMarks = append(merged, Leaf{Key: c.Key, Value: c.Value}), append(mergedMarks, c.Mark)
+			differ = differ || !old || leaves[0].Value != c.Value || marks[0] != c.Mark
+		} else {
+			differ = differ || old
 		}
 		if old {
-			leaves = leaves[1:]
+			leaves, marks = leaves[1:], marks[1:]
 		}
 	}
-	return append(merged, leaves...), differ
+	return append(merged, leaves...), append(mergedMarks, marks...), differ
 }
 
 // build puts the pages of leaves, of which it keeps none, at p and below, where the
 // page was known as k; old is that page if it was a bucket, or nil. It returns what
 // the page is known by.
-func (t *Trie) build(p Prefix, k kid, leaves []Leaf, old *page) kid {
+func (t *Trie) build(p Prefix, k kid, leaves []Leaf, marks []uint64, old *page) kid {
 	if len(leaves) == 0 {
 		t.remove(p, k)
 		return kid{}
 	}
 	depth := p.Len()
 	if len(leaves) <= bucketSize(depth) {
-		return t.put(p, k, newBucket(leaves, old, depth))
+		return t.put(p, k, newBucket(leaves, marks, old, depth))
 	}
 	pg := newInner(nil)
 	for len(leaves) > 0 {
 		n := run(leaves, depth)
 		i := nibble(&leaves[0].Key, depth)
-		pg.kids[i] = t.build(p.child(i), kid{}, leaves[:n], old)
-		leaves = leaves[n:]
+		pg.kids[i] = t.build(p.child(i), kid{}, leaves[:n], marks[:n], old)
+		leaves, marks = leaves[n:], marks[n:]
 	}
 	pg.seal(&p)
 	return t.put(p, k, pg)
 }
 
-// collect appends all leaves below the inner page pg at p to leaves, and removes
+// collect appends all leaves below the inner page pg at p to leaves, and their marks to marks, and removes
 // the pages that they are in.
-func (t *Trie) collect(p *Prefix, pg *page, leaves []Leaf) ([]Leaf, error) {
+func (t *Trie) collect(p *Prefix, pg *page, leaves []Leaf, marks []uint64) ([]Leaf, []uint64, error) {
 	for i := range pg.kids {
 		k := pg.kids[i]
 		if k.count == 0 {
@@ -165,20 +168,21 @@ func (t *Trie) collect(p *Prefix, pg *page, leaves []Leaf) ([]Leaf, error) {
 		at := p.child(i)
 		below, err := t.load(&at, k, t.past != nil)
 		if err == nil && below.kids != nil {
-			leaves, err = t.collect(&at, below, leaves)
+			leaves, marks, err = t.collect(&at, below, leaves, marks)
 		} else if err == nil {
-			leaves = append(leaves, below.leaves...)
+			leaves, marks = append(leaves, below.leaves...), append(marks, below.marks...)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		t.remove(at, k)
 	}
-	return leaves, nil
+	return leaves, marks, nil
 }
 
 // put makes pg the page at p, which was known as k.
 func (t *Trie) put(p Prefix, k kid, pg *page) kid {
+	pg.owner = t.owner
 	t.set(pageChange{at: p, page: pg, was: k})
 	return pg.kid()
 }

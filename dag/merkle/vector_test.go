@@ -2,9 +2,11 @@ package merkle
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
+	"hash/crc32"
 	"os"
 	"strings"
 	"testing"
@@ -118,8 +120,10 @@ func words(n int) (w []string) {
 // their form.
 func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	key, value := codec.Hash{0x12, 0x34}, codec.Hash{9}
-	bucket := newBucket([]Leaf{{Key: key, Value: value}}, nil, 0)
-	require.Equal(t, "01"+key.String()+value.String(), hex.EncodeToString(bucket.appendRow(nil)))
+	bucket := newBucket([]Leaf{{Key: key, Value: value}}, []uint64{0x0102}, nil, 0)
+	leaves := append(append(append([]byte{3}, key[:]...), value[:]...), 2, 1, 0, 0, 0, 0, 0, 0)
+	sum := crc32.Checksum(leaves, crc32.MakeTable(crc32.Castagnoli))
+	require.Equal(t, binary.LittleEndian.AppendUint32(leaves, sum), bucket.appendRow(nil))
 	pg := newInner(nil)
 	pg.kids[3], pg.kids[15] = kid{hash: key, count: 20}, kid{hash: value, count: manyLeaves}
 	require.Equal(t, "020880"+key.String()+"14"+value.String()+"ff", hex.EncodeToString(pg.appendRow(nil)))
@@ -130,7 +134,7 @@ func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	back, fault := parseRow(&Prefix{n: 2}, pg.appendRow(nil), nil)
 	require.Empty(t, fault)
 	require.Equal(t, *pg.kids, *back.kids)
-	for _, bad := range [][]byte{nil, {}, {3}, {1}, {2}, {2, 1}, pg.appendRow(nil)[:40], append(pg.appendRow(nil), 0)} {
+	for _, bad := range [][]byte{nil, {}, {4}, {3}, {1}, {2}, {2, 1}, pg.appendRow(nil)[:40], append(pg.appendRow(nil), 0)} {
 		_, fault = parseRow(&Prefix{n: 2}, bad, nil)
 		require.NotEmpty(t, fault)
 	}

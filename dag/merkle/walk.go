@@ -1,8 +1,10 @@
 package merkle
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -29,6 +31,28 @@ func (t *Trie) Lookup(key codec.Hash) (value codec.Hash, found bool, err error) 
 		n, err = t.below(&n, nibble(&key, n.depth))
 	}
 	return codec.Hash{}, false, err
+}
+
+// Mark returns the mark of a key of a trie that was opened by [OpenMarked], and whether there is such a key. Its error
+// is engine.ErrCorrupt or the store's.
+func (t *Trie) Mark(key codec.Hash) (mark uint64, found bool, err error) {
+	k, err := t.rootKid()
+	for p := (Prefix{}); err == nil && k.count > 0; {
+		var pg *page
+		if pg, err = t.load(&p, k, true); err != nil {
+			break
+		}
+		if pg.kids == nil {
+			i, found := slices.BinarySearchFunc(pg.leaves, key, func(l Leaf, key codec.Hash) int { return bytes.Compare(l.Key[:], key[:]) })
+			if !found {
+				return 0, false, nil
+			}
+			return pg.marks[i], true, nil
+		}
+		i := nibble(&key, p.Len())
+		k, p = pg.kids[i], p.child(i)
+	}
+	return 0, false, err
 }
 
 // Leaves yields all keys in order. It ends after an error, which is
