@@ -259,13 +259,14 @@ func (g *writeGroup) link(x *candidate, o *outcome, mine *stamp) error {
 		var before uint64
 		var err error
 		if o.lost[w.action] {
-			before, err = g.insert(&p, &w.Key, mine)
+			g.key, g.value = lateKey(g.key[:0], &g.c.id, &w.Key, mine), appendU64(g.value[:0], g.c.next)
+			g.put(g.key, g.value)
+			g.c.late = true
 		} else {
-			before, err = g.win(&p, &wins[0])
+			if before, err = g.win(&p, &wins[0]); err != nil {
+				return err
+			}
 			wins = wins[1:]
-		}
-		if err != nil {
-			return err
 		}
 		g.seqs = append(g.seqs, before)
 	}
@@ -295,22 +296,6 @@ func (g *writeGroup) putGone(key *codec.Hash, seq uint64) {
 	g.key, g.value = goneKey(g.key[:0], &g.c.id, key), appendU64(g.value[:0], seq)
 	g.put(g.key, g.value)
 	g.c.gone = true
-}
-
-// insert makes the next number a version of a key that is not the newest, and returns which one is before it.
-func (g *writeGroup) insert(p *past, key *codec.Hash, mine *stamp) (before uint64, err error) {
-	var newer version // the oldest of those that are
-	err = p.versions(key, func(v *version) bool {
-		if v.after(mine) {
-			newer = *v
-			return true
-		}
-		return false
-	})
-	if err == nil {
-		err = g.setBefore(p, newer.seq, key, g.c.next)
-	}
-	return newer.before, err
 }
 
 // setBefore makes a number the version before that of number seq.

@@ -118,7 +118,7 @@ func dropConfig(r engine.Getter, b *engine.Batch, id codec.ContextID) error {
 func deleteRows(b *engine.Batch, id *codec.ContextID) {
 	deleteRange(b, column.State, id[:])
 	deleteRange(b, column.Delta, id[:])
-	for _, scope := range []keys.Scope{orderScope, seqScope, versionScope, goneScope, tailScope, headScope, seededScope} {
+	for _, scope := range []keys.Scope{orderScope, seqScope, versionScope, goneScope, lateScope, tailScope, headScope, seededScope} {
 		deleteRange(b, column.Generic, contextPrefix(nil, scope, id))
 	}
 	for _, kind := range []byte{arrivalRow, indexRow, missingRow, readyRow, waiterRow} {

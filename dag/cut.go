@@ -15,16 +15,16 @@ var errBudget = errors.New("dag: over the budget")
 
 // past is what a causal cut is computed from: a context in one state.
 type past struct {
-	v        *view
-	id       codec.ContextID
-	trie     *merkle.Trie // of all that is applied
-	heads    heads
-	recent   *recent
-	lasts    map[codec.Hash]uint64 // of keys whose newest version is no longer what is stored, its number
-	noneGone bool                  // dag-gone has no rows
-	base     stamp                 // of a seeded context; the zero id: none
-	budget   int                   // how many deltas and keys may be looked at; negative: any number
-	ctx      context.Context       // ends the work; nil: never
+	v                  *view
+	id                 codec.ContextID
+	trie               *merkle.Trie // of all that is applied
+	heads              heads
+	recent             *recent
+	lasts              map[codec.Hash]uint64 // of keys whose newest version is no longer what is stored, its number
+	noneGone, noneLate bool                  // dag-gone, dag-late has no rows
+	base               stamp                 // of a seeded context; the zero id: none
+	budget             int                   // how many deltas and keys may be looked at; negative: any number
+	ctx                context.Context       // ends the work; nil: never
 }
 
 // concurrency is a delta's causal cut, compared with the present.
@@ -252,7 +252,7 @@ func (g *writeGroup) byPast(x *candidate) (codec.Hash, error) {
 // past returns what causal cuts are computed from.
 func (g *writeGroup) past(budget int) past {
 	return past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent,
-		lasts: g.lasts, noneGone: !g.c.gone, base: g.c.row.base, budget: budget}
+		lasts: g.lasts, noneGone: !g.c.gone, noneLate: !g.c.late, base: g.c.row.base, budget: budget}
 }
 
 // concurrent is the outcome of a delta beside which others have been applied, and

@@ -135,26 +135,33 @@ func (h *history) delta(id codec.DeltaID) (*Delta, error) {
 // newest returns the newest version of a key that is not after limit, if there
 // is one.
 func (h *history) newest(key *codec.Hash, limit *stamp) (v version, found bool, err error) {
-	err = h.chain().versions(key, func(of *version) bool {
-		if found = !of.after(limit); found {
-			v = *of
-		}
-		return !found
-	})
+	chain, err := h.chain()
+	if err == nil {
+		err = chain.versions(key, func(of *version) bool {
+			if found = !of.after(limit); found {
+				v = *of
+			}
+			return !found
+		})
+	}
 	return v, found, err
 }
 
 // oldestAfter returns the oldest version of a key that is after limit, if there
 // is one.
 func (h *history) oldestAfter(key *codec.Hash, limit *stamp) (v version, found bool, err error) {
-	seq, err := h.chain().last(key)
+	chain, err := h.chain()
+	if err != nil {
+		return v, false, err
+	}
+	seq, err := chain.last(key)
 	if err != nil || seq == 0 {
 		return v, false, err
 	}
-	if d, err := h.chain().order(seq); err != nil || !d.after(limit) { // mostly there is none
+	if d, err := chain.order(seq); err != nil || !d.after(limit) { // mostly there is none
 		return v, false, err
 	}
-	err = h.chain().versions(key, func(of *version) bool {
+	err = chain.versions(key, func(of *version) bool {
 		if !of.after(limit) {
 			return false
 		}
@@ -168,13 +175,17 @@ func (h *history) oldestAfter(key *codec.Hash, limit *stamp) (v version, found b
 const chainCache = 4 << 20
 
 // chain returns what reads versions. The tail of the context has been ended in r.
-func (h *history) chain() *past {
+func (h *history) chain() (*past, error) {
 	if h.past == nil {
+		late, err := anyIn(h.r, contextPrefix(nil, lateScope, &h.context))
+		if err != nil {
+			return nil, err
+		}
 		trie := merkle.OpenMarked(merkle.NewCache(chainCache), h.r, h.context, h.root)
-		h.past = &past{v: new(view), id: h.context, trie: trie, recent: new(recent), base: h.base, budget: -1}
+		h.past = &past{v: new(view), id: h.context, trie: trie, recent: new(recent), noneLate: !late, base: h.base, budget: -1}
 		h.past.v.Reset(h.r, nil)
 	}
-	return h.past
+	return h.past, nil
 }
 
 // A base is a delta that every other applied delta of a context is an ancestor or

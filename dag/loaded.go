@@ -21,16 +21,16 @@ type head struct {
 // loaded is what is in memory of a context while it is written. It belongs to
 // whoever leads its queue.
 type loaded struct {
-	id    codec.ContextID
-	app   []byte // the first bytes of Meta
-	heads heads
-	tips  tips
-	whole bool   // Meta has all of many heads, as builds before dag-head wrote it
-	next  uint64 // the seq of the next delta
-	trie  *merkle.Trie
-	tail  tail
-	gone  bool // keys are deleted, or have been
-	row   contextRow
+	id         codec.ContextID
+	app        []byte // the first bytes of Meta
+	heads      heads
+	tips       tips
+	whole      bool   // Meta has all of many heads, as builds before dag-head wrote it
+	next       uint64 // the seq of the next delta
+	trie       *merkle.Trie
+	tail       tail
+	gone, late bool // there are, or were, rows of dag-gone, and of dag-late
+	row        contextRow
 
 	waiting      int    // pending deltas
 	waitingBytes int64  // and what they take
@@ -68,6 +68,9 @@ func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, er
 	c.next++
 	c.tail = tail{after: c.next - 1, root: meta.RootHash}
 	if c.gone, err = anyIn(r, contextPrefix(nil, goneScope, &id)); err != nil {
+		return nil, err
+	}
+	if c.late, err = anyIn(r, contextPrefix(nil, lateScope, &id)); err != nil {
 		return nil, err
 	}
 	ids, err := HeadsOf(r, id, meta.DagHeads)

@@ -339,7 +339,6 @@ func versionsOf(t tester, r engine.Reader, context codec.ContextID) map[string]s
 	t.Helper()
 	order := scopedRows(t, r, "dag-order", context)
 	deltas := rowsOf(t, r, column.Delta, context[:])
-	versions := map[string]string{}
 	newest := scopedRows(t, r, "dag-gone", context)
 	for _, row := range scopedRows(t, r, "dag-trie", context) {
 		for leaves := row[1 : len(row)-4]; row[0] == 3 && leaves != ""; leaves = leaves[32+32+8:] {
@@ -347,13 +346,21 @@ func versionsOf(t tester, r engine.Reader, context codec.ContextID) map[string]s
 			newest[leaves[:32]] = leaves[32+32 : 32+32+8]
 		}
 	}
+	all := map[string][]string{} // stamps with ids
 	for key, last := range newest {
 		require.Len(t, last, 8)
 		for seq := binary.LittleEndian.Uint64([]byte(last)); seq != 0; {
 			row := order[string(binary.BigEndian.AppendUint64(nil, seq))]
 			require.GreaterOrEqual(t, len(row), 32+24+4)
-			require.NotContains(t, versions[key], row[:32])
-			versions[key] += row[:32]
+			hlc, err := codec.HybridTimestamp{}.Decode([]byte(row[32 : 32+24]))
+			require.NoError(t, err)
+			stamp := binary.BigEndian.AppendUint64(nil, hlc.Time)
+			stamp = binary.BigEndian.AppendUint64(stamp, hlc.ID.Hi)
+			stamp = append(binary.BigEndian.AppendUint64(stamp, hlc.ID.Lo), row[:32]...)
+			if n := len(all[key]); n > 0 {
+				require.Less(t, string(stamp), all[key][n-1], "the chain goes down")
+			}
+			all[key] = append(all[key], string(stamp))
 			parents := binary.LittleEndian.Uint32([]byte(row[32+24:]))
 			before := row[32+24+4+8*parents:]
 			if before == "" {
@@ -371,6 +378,24 @@ func versionsOf(t tester, r engine.Reader, context codec.ContextID) map[string]s
 			at, is := slices.BinarySearch(keys, key)
 			require.True(t, is)
 			seq = binary.LittleEndian.Uint64([]byte(before[8*at:]))
+		}
+	}
+	for row, seq := range scopedRows(t, r, "dag-late", context) {
+		stamp := []byte(row[32:])
+		for i := range stamp {
+			stamp[i] = ^stamp[i]
+		}
+		all[row[:32]] = append(all[row[:32]], string(stamp))
+		place := order[string(binary.BigEndian.AppendUint64(nil, binary.LittleEndian.Uint64([]byte(seq))))]
+		require.Equal(t, string(stamp[24:]), place[:32])
+	}
+	versions := map[string]string{}
+	for key, stamps := range all {
+		slices.Sort(stamps)
+		slices.Reverse(stamps)
+		require.Len(t, slices.Compact(slices.Clone(stamps)), len(stamps))
+		for _, stamp := range stamps {
+			versions[key] += stamp[24:]
 		}
 	}
 	return versions

@@ -2,7 +2,6 @@ package dag
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,42 +13,18 @@ import (
 	"github.com/stoadb/stoa/keys"
 )
 
-// Builds before dag-gone kept a row of dag-version for each write to each key, and nothing of versions in the rows
-// of the order. What there is now is made of these rows when a store is opened, context by context; until the last
-// batch of a context they are there, so that it can be begun anew.
+// Builds before dag-gone kept a row of dag-version for each write to each key, with keys as those of dag-late and 01 ‖
+// SHA-256(value) of a put or 02 of a delete as values; and no marks in the trie, nor what is before in the rows of the
+// order. What there is now is made of these rows when a store is opened, context by context; until the last batch of a
+// context they are there, so that it can be begun anew.
 
 var versionScope = keys.MustScope("dag-version")
 
-// A batch of them has about so many bytes, or so many keys. Tests change it.
+// A batch of it has about so many bytes, or so many keys. Tests change it.
 var (
 	convertBytes = adoptBytes
 	convertKeys  = 4096
 )
-
-// olderKey appends the key of such a row. All bits of the stamp are turned over, so that the newest version of a key
-// comes first.
-func olderKey(dst []byte, context *codec.ContextID, key *codec.Hash, s *stamp) []byte {
-	dst = append(contextPrefix(dst, versionScope, context), key[:]...)
-	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.Time)
-	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Hi)
-	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Lo)
-	for _, b := range s.id {
-		dst = append(dst, ^b)
-	}
-	return dst
-}
-
-// parseOlder returns the key and the delta of such a row, and false if it is none.
-func parseOlder(key []byte) (of codec.Hash, by codec.DeltaID, ok bool) {
-	const fixed = contextPrefixLen + 32 + 8 + 16
-	if len(key) != fixed+len(by) {
-		return of, by, false
-	}
-	for i, b := range key[fixed:] {
-		by[i] = ^b
-	}
-	return codec.Hash(key[contextPrefixLen:]), by, true
-}
 
 // isOlder reports whether a context has such rows.
 func isOlder(r engine.Reader, id *codec.ContextID) (bool, error) {
@@ -74,6 +49,7 @@ func (s *Store) convertAll() error {
 		}
 		s.options.Log.Info("dag: the rows of a context are made anew: an older build wrote them", "context", id)
 		c := conversion{db: s.db, id: *id}
+		c.view.Reset(s.db, &c.batch)
 		switch err := c.run(); {
 		case errors.Is(err, engine.ErrCorrupt): // the others are served
 			s.options.Log.Error("dag: the rows of a context can't be made anew: delete it, and seed it again", "context", id, "error", err)
@@ -84,11 +60,14 @@ func (s *Store) convertAll() error {
 	}
 }
 
-// conversion is a context on its way.
+// conversion is a context on its way. It applies the deltas again, as far as versions go: the newest of each key so far
+// is in dag-gone.
 type conversion struct {
 	db    engine.Engine
 	id    codec.ContextID
+	row   contextRow
 	batch engine.Batch
+	view  view // with the batch
 }
 
 func (c *conversion) flush(least int) error {
@@ -97,58 +76,128 @@ func (c *conversion) flush(least int) error {
 	}
 	err := c.db.Apply(&c.batch)
 	c.batch.Reset()
+	c.view.Reset(c.db, &c.batch)
 	return err
 }
 
-func (c *conversion) run() error {
-	row, err := readContextRow(c.db, c.id)
-	if err != nil {
+func (c *conversion) run() (err error) {
+	if c.row, err = readContextRow(c.db, c.id); err != nil {
 		return err
 	}
-	err = each(c.db, engine.Prefixed(contextPrefix(nil, orderScope, &c.id)), func(key, value []byte) error {
-		o, ok := parseOrder(value)
-		switch {
-		case !ok:
-			return damagedRow(column.Generic, key, "not a place in the order")
-		case o.gone():
-			return nil
-		}
-		if o.before = nil; o.id != row.base.id {
-			if o.before, err = c.before(&o); err != nil {
-				return err
-			}
-		}
-		c.batch.Put(column.Generic, key, o.appendBinary(nil))
-		return c.flush(convertBytes)
-	})
-	if err != nil {
+	for _, scope := range []keys.Scope{goneScope, lateScope} { // of a conversion that was broken off
+		deleteRange(&c.batch, column.Generic, contextPrefix(nil, scope, &c.id))
+	}
+	if err := c.flush(0); err != nil {
 		return err
 	}
-	if err := c.newest(); err != nil {
-		return err
+	for _, step := range []func() error{c.base, c.order, c.newest} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	deleteRange(&c.batch, column.Generic, contextPrefix(nil, versionScope, &c.id))
 	c.batch.Durability = engine.Synced
 	return c.flush(0)
 }
 
-// newest says in the trie and in dag-gone which versions are the newest.
+// base begins with what the context was seeded with.
+func (c *conversion) base() error {
+	if !c.row.seeded() {
+		return nil
+	}
+	return c.versions(func(of codec.Hash, by *stamp, _ bool, _ []byte) error {
+		if by.id == c.row.base.id {
+			c.put(goneKey(nil, &c.id, &of), 1)
+		}
+		return c.flush(convertBytes)
+	})
+}
+
+// order applies the deltas.
+func (c *conversion) order() error {
+	return each(c.db, engine.Prefixed(contextPrefix(nil, orderScope, &c.id)), func(key, value []byte) error {
+		o, ok := parseOrder(value)
+		seq, is := orderSeq(key)
+		switch {
+		case !ok || !is:
+			return damagedRow(column.Generic, key, "not a place in the order")
+		case o.gone():
+			return nil
+		}
+		if o.before = nil; o.id != c.row.base.id {
+			if err := c.apply(seq, &o); err != nil {
+				return err
+			}
+		}
+		c.batch.Put(column.Generic, key, o.appendBinary(nil))
+		return c.flush(convertBytes)
+	})
+}
+
+// apply finds what is before the versions of a delta.
+func (c *conversion) apply(seq uint64, o *orderRow) error {
+	v, ok, err := readDelta(c.db, c.id, &o.id)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return damagedRow(column.Delta, deltaKey(nil, &c.id, &o.id), "an applied delta is missing")
+	}
+	hashes := make([]codec.Hash, len(v.Actions))
+	for i := range v.Actions {
+		hashes[i] = merkle.HashKey(v.Actions[i].Key)
+	}
+	slices.SortFunc(hashes, func(a, b codec.Hash) int { return bytes.Compare(a[:], b[:]) })
+	mine := stamp{o.hlc, o.id}
+	p := past{v: &c.view, id: c.id}
+	o.before = make([]uint64, len(hashes))
+	for i := range hashes {
+		last, err := p.gone(&hashes[i])
+		if err != nil {
+			return err
+		}
+		if last != 0 {
+			newest, err := readOrder(&c.view, &c.id, last)
+			if err != nil {
+				return err
+			}
+			if by := (stamp{newest.hlc, newest.id}); by.after(&mine) {
+				c.put(lateKey(nil, &c.id, &hashes[i], &mine), seq)
+				continue
+			}
+		}
+		o.before[i] = last
+		c.put(goneKey(nil, &c.id, &hashes[i]), seq)
+	}
+	return nil
+}
+
+func (c *conversion) put(key []byte, seq uint64) {
+	c.batch.Put(column.Generic, key, appendU64(nil, seq))
+}
+
+// newest has the trie say which versions of the keys that are there are the newest.
 func (c *conversion) newest() error {
 	meta, err := readMeta(c.db, c.id)
 	if err != nil {
 		return err
 	}
 	trie := merkle.OpenMarked(merkle.NewCache(0), c.db, c.id, meta.RootHash)
+	p := past{v: &c.view, id: c.id}
 	var changes []merkle.Change
 	mark := func() error {
 		err := trie.Update(changes)
-		if changes = changes[:0]; err != nil {
+		if err != nil {
 			return err
 		}
 		if trie.Root() != meta.RootHash {
 			return damagedRow(column.Meta, c.id[:], "the newest versions are not the state")
 		}
 		trie.Write(&c.batch)
+		for i := range changes {
+			c.batch.Delete(column.Generic, goneKey(nil, &c.id, &changes[i].Key))
+		}
+		changes = changes[:0]
 		if err := c.flush(0); err != nil {
 			return err
 		}
@@ -157,24 +206,18 @@ func (c *conversion) newest() error {
 	}
 	var last codec.Hash
 	first := true
-	err = each(c.db, engine.Prefixed(contextPrefix(nil, versionScope, &c.id)), func(key, value []byte) error {
-		of, by, ok := parseOlder(key)
-		if !ok || len(value) != 1 && len(value) != 1+32 {
-			return damagedRow(column.Generic, key, "not a version")
-		}
+	err = c.versions(func(of codec.Hash, _ *stamp, put bool, value []byte) error {
 		if !first && of == last {
 			return nil
 		}
-		first, last = false, of
-		seq, err := c.seq(key, &by)
+		if first, last = false, of; !put {
+			return nil
+		}
+		seq, err := p.gone(&of)
 		if err != nil {
 			return err
 		}
-		if len(value) == 1 { // a delete
-			c.batch.Put(column.Generic, goneKey(nil, &c.id, &of), appendU64(nil, seq))
-			return c.flush(convertBytes)
-		}
-		changes = append(changes, merkle.Change{Key: of, Value: codec.Hash(value[1:]), Mark: seq})
+		changes = append(changes, merkle.Change{Key: of, Value: codec.Hash(value), Mark: seq})
 		if len(changes) < convertKeys {
 			return nil
 		}
@@ -186,44 +229,14 @@ func (c *conversion) newest() error {
 	return err
 }
 
-// before returns the numbers of the versions before those of a delta.
-func (c *conversion) before(o *orderRow) ([]uint64, error) {
-	v, ok, err := readDelta(c.db, c.id, &o.id)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, damagedRow(column.Delta, deltaKey(nil, &c.id, &o.id), "an applied delta is missing")
-	}
-	hashes := make([]codec.Hash, len(v.Actions))
-	for i := range v.Actions {
-		hashes[i] = merkle.HashKey(v.Actions[i].Key)
-	}
-	slices.SortFunc(hashes, func(a, b codec.Hash) int { return bytes.Compare(a[:], b[:]) })
-	before := make([]uint64, len(hashes))
-	for i := range hashes {
-		rg := engine.Prefixed(append(contextPrefix(nil, versionScope, &c.id), hashes[i][:]...))
-		rg.Start, rg.Limit = append(olderKey(nil, &c.id, &hashes[i], &stamp{o.hlc, o.id}), 0), 1
-		err := each(c.db, rg, func(key, _ []byte) error {
-			_, by, ok := parseOlder(key)
-			if !ok {
-				return damagedRow(column.Generic, key, "not a version")
-			}
-			before[i], err = c.seq(key, &by)
-			return err
-		})
-		if err != nil {
-			return nil, err
+// versions calls fn with the rows of dag-version: by key, the newest first. value is that of a put.
+func (c *conversion) versions(fn func(of codec.Hash, by *stamp, put bool, value []byte) error) error {
+	return each(c.db, engine.Prefixed(contextPrefix(nil, versionScope, &c.id)), func(key, value []byte) error {
+		of, by, ok := parseLate(key)
+		put := len(value) == 1+32 && value[0] == 1
+		if !ok || !put && !(len(value) == 1 && value[0] == 2) {
+			return damagedRow(column.Generic, key, "not a version")
 		}
-	}
-	return before, nil
-}
-
-// seq returns the number of the delta whose version a row is.
-func (c *conversion) seq(row []byte, by *codec.DeltaID) (uint64, error) {
-	seq, ok, err := readSeq(c.db, &c.id, by)
-	if err == nil && !ok {
-		err = damagedRow(column.Generic, row, "a version of a delta that is not applied")
-	}
-	return seq, err
+		return fn(of, &by, put, value[1:])
+	})
 }

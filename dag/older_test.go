@@ -82,8 +82,10 @@ func asOlder(t tester, e engine.Engine, context codec.ContextID, base codec.Delt
 			b.Put(column.Generic, append(scopeOf(t, "dag-trie", context), at...), append([]byte{1}, older[1:]...))
 		}
 	}
-	prefix := scopeOf(t, "dag-gone", context)
-	b.DeleteRange(column.Generic, prefix, engine.Successor(prefix))
+	for _, scope := range []string{"dag-gone", "dag-late"} {
+		prefix := scopeOf(t, scope, context)
+		b.DeleteRange(column.Generic, prefix, engine.Successor(prefix))
+	}
 	require.NoError(t, e.Apply(&b))
 }
 
@@ -160,8 +162,7 @@ func TestRowsOfOlderBuildsAreNotVerified(t *testing.T) {
 
 	// One that is damaged keeps none of the others from being served.
 	var b engine.Batch
-	prefix := scopeOf(t, "dag-seq", ctx1)
-	b.DeleteRange(column.Generic, prefix, engine.Successor(prefix))
+	b.DeleteRange(column.Delta, ctx1[:], engine.Successor(ctx1[:]))
 	require.NoError(t, x.db.Apply(&b))
 	var log bytes.Buffer
 	x.o.Log = slog.New(slog.NewTextHandler(&log, nil))

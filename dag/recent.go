@@ -2,9 +2,11 @@ package dag
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/codec/cutter"
@@ -14,8 +16,9 @@ import (
 )
 
 // The versions of a key are the writes to it by deltas that are applied, the newest first: each is known by the
-// number of its delta, whose row of the order says for each key that it writes which version is before it.
-// Which is the newest the trie keeps beside the key, or dag-gone where it is deleted.
+// number of its delta. A version that was the newest when it was applied is in a chain: the row of the order says which
+// such version is before it, and the trie, or dag-gone where the key is deleted, which is the last of them, the newest of
+// all. One that came when there was a newer one is late, and has a row of dag-late.
 
 // version is one write to one key.
 type version struct {
@@ -198,19 +201,106 @@ func (p *past) version(seq uint64, key *codec.Hash) (v version, err error) {
 
 // versions calls fn with the versions of a key, the newest first, until it returns false.
 func (p *past) versions(key *codec.Hash, fn func(*version) bool) error {
-	seq, err := p.last(key)
-	for newer := (stamp{}); seq != 0 && err == nil; {
+	at, err := p.last(key)
+	if err != nil || at == 0 {
+		return err
+	}
+	var newer stamp // of the one in the chain that was last
+	more := true
+	// chained goes on with the chain, down to what is not after limit.
+	chained := func(limit *stamp) error {
+		for more && at != 0 {
+			d, err := p.order(at)
+			if err != nil {
+				return err
+			}
+			if !newer.id.IsZero() && !newer.after(&d.stamp) {
+				return damagedRow(column.Generic, orderKey(nil, &p.id, at), "versions of a key are out of order")
+			}
+			if limit != nil && !d.after(limit) {
+				return nil
+			}
+			v, err := p.version(at, key)
+			if err != nil {
+				return err
+			}
+			newer, at = v.stamp, v.before
+			more = fn(&v)
+		}
+		return nil
+	}
+	if err := p.late(key, func(by *stamp, seq uint64) error {
+		if err := chained(by); err != nil || !more {
+			return cmp.Or(err, errStop)
+		}
+		v, err := p.version(seq, key)
+		if err == nil && v.stamp != *by {
+			err = damagedRow(column.Generic, lateKey(nil, &p.id, key, by), "number "+strconv.FormatUint(seq, 10)+" has another stamp")
+		}
+		if err == nil {
+			if more = fn(&v); !more {
+				err = errStop
+			}
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return chained(nil)
+}
+
+// chain calls fn with the versions of a key that are in its chain, the newest first, until it returns false.
+func (p *past) chain(key *codec.Hash, fn func(*version) bool) error {
+	at, err := p.last(key)
+	for err == nil && at != 0 {
 		var v version
-		if v, err = p.version(seq, key); err != nil {
+		if v, err = p.version(at, key); err != nil || !fn(&v) {
 			break
 		}
-		if !newer.id.IsZero() && !newer.after(&v.stamp) {
-			return damagedRow(column.Generic, orderKey(nil, &p.id, seq), "versions of a key are out of order")
-		}
-		if !fn(&v) {
-			break
-		}
-		newer, seq = v.stamp, v.before
+		at = v.before
 	}
 	return err
 }
+
+// late calls fn with the late versions of a key, the newest first, until it returns an error; errStop is none.
+func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error {
+	if p.noneLate {
+		return nil
+	}
+	prefix := append(contextPrefix(nil, lateScope, &p.id), key[:]...)
+	type found struct {
+		by  stamp
+		seq uint64
+	}
+	// fn reads, and may change, what is looked through: a page at a time.
+	for start := prefix; ; {
+		var page []found
+		rg := engine.Prefixed(prefix)
+		rg.Start, rg.Limit = start, latePage
+		err := each(p.v, rg, func(row, value []byte) error {
+			_, by, ok := parseLate(row)
+			seq, is := parseU64(value)
+			if !ok || !is {
+				return damagedRow(column.Generic, row, "not a late version")
+			}
+			page = append(page, found{by, seq})
+			start = append(bytes.Clone(row), 0)
+			return nil
+		})
+		for i := range page {
+			if err != nil {
+				break
+			}
+			err = fn(&page[i].by, page[i].seq)
+		}
+		if err == errStop {
+			return nil
+		}
+		if err != nil || len(page) < latePage {
+			return err
+		}
+	}
+}
+
+// latePage is how many late versions of a key are looked at together.
+const latePage = 64

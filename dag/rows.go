@@ -16,6 +16,7 @@ var (
 	orderScope   = keys.MustScope("dag-order")
 	seqScope     = keys.MustScope("dag-seq")
 	goneScope    = keys.MustScope("dag-gone")
+	lateScope    = keys.MustScope("dag-late")
 	pendingScope = keys.MustScope("dag-pending")
 	refusedScope = keys.MustScope("dag-refused")
 	contextScope = keys.MustScope("dag-context")
@@ -51,7 +52,7 @@ type orderRow struct {
 	id      codec.DeltaID
 	hlc     codec.HybridTimestamp
 	parents []uint64 // where its parents are; none of a first delta and of a base
-	before  []uint64 // of each key that it writes, by hash, the number of the version before its own; 0: none
+	before  []uint64 // of each key that it writes, by hash, the number of the version before its own; 0: none, or its own was late
 	older   bool     // a build wrote it that kept versions elsewhere: it has no before
 }
 
@@ -147,6 +148,34 @@ func (s *stamp) after(o *stamp) bool {
 // delta u64 LE. That of a key that is there the trie keeps, as its mark.
 func goneKey(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
 	return append(contextPrefix(dst, goneScope, context), key[:]...)
+}
+
+// lateKey appends the key of the row of a late version, whose value is its number u64 LE. All bits of the stamp are
+// turned over, so that the newest comes first.
+func lateKey(dst []byte, context *codec.ContextID, key *codec.Hash, s *stamp) []byte {
+	dst = append(contextPrefix(dst, lateScope, context), key[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.Time)
+	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Hi)
+	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Lo)
+	for _, b := range s.id {
+		dst = append(dst, ^b)
+	}
+	return dst
+}
+
+// parseLate returns the key and the delta of such a row, and false if it is none.
+func parseLate(key []byte) (of codec.Hash, by stamp, ok bool) {
+	const fixed = contextPrefixLen + 32
+	if len(key) != fixed+8+16+32 {
+		return of, by, false
+	}
+	k := key[fixed:]
+	by.hlc = codec.HybridTimestamp{Time: ^binary.BigEndian.Uint64(k),
+		ID: codec.NodeID{Hi: ^binary.BigEndian.Uint64(k[8:]), Lo: ^binary.BigEndian.Uint64(k[16:])}}
+	for i, b := range k[24:] {
+		by.id[i] = ^b
+	}
+	return codec.Hash(key[contextPrefixLen:]), by, true
 }
 
 // cursorKey appends the key of a follower's cursor.

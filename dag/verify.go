@@ -369,6 +369,7 @@ func (v *verifier) outcome(meta *codec.ContextMetaValue, row *contextRow, leaves
 	}{
 		{FindingState, column.State, id[:]},
 		{FindingVersion, column.Generic, contextPrefix(nil, goneScope, id)},
+		{FindingVersion, column.Generic, contextPrefix(nil, lateScope, id)},
 		{FindingVersion, column.Generic, merkle.KeyPrefix(nil, id)},
 		{FindingOrder, column.Generic, contextPrefix(nil, orderScope, id)},
 		{FindingSeq, column.Generic, contextPrefix(nil, seqScope, id)},

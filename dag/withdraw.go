@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,11 +203,11 @@ func (g *writeGroup) headsWithout(ctx context.Context, leave []leaving, seqs map
 
 // withdraw1 takes the rows of a delta away, and notes what it has written.
 func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash][]byte) error {
-	id := &g.c.id
+	id, mine := &g.c.id, stamp{l.row.hlc, l.row.id}
 	for i := range l.d.Actions {
 		hash := merkle.HashKey(l.d.Actions[i].Key)
 		written[hash] = l.d.Actions[i].Key
-		if err := g.unlink(l.seq, &hash); err != nil {
+		if err := g.unlink(l.seq, &mine, &hash); err != nil {
 			return err
 		}
 	}
@@ -222,30 +223,60 @@ func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash
 	return nil
 }
 
-// unlink takes the version that a number has made of a key out of those of the key.
-func (g *writeGroup) unlink(seq uint64, key *codec.Hash) error {
+// unlink takes the version that a number has made of a key out of those of the key. Late versions that were late for it
+// alone come into the chain, as if it had never been there.
+func (g *writeGroup) unlink(seq uint64, mine *stamp, key *codec.Hash) error {
 	p := g.past(-1)
-	var newer uint64
-	found := false
-	var before uint64
-	err := p.versions(key, func(v *version) bool {
-		if found = v.seq == seq; found {
-			before = v.before
-		} else {
-			newer = v.seq
-		}
-		return !found
-	})
-	switch {
-	case err != nil:
+	late := lateKey(nil, &g.c.id, key, mine)
+	if was, err := g.view.has(late); err != nil || was {
+		g.delete(late)
 		return err
-	case !found:
-		return damagedRow(column.Generic, goneKey(nil, &g.c.id, key), fmt.Sprintf("number %d has written the key, and is none of its versions", seq))
-	case newer == 0:
-		g.lasts[*key] = before
+	}
+	var newer, older version // in the chain
+	err := p.chain(key, func(v *version) bool {
+		if v.seq == seq {
+			older.seq = v.before
+			return false
+		}
+		newer = *v
+		return true
+	})
+	if err == nil && older.seq != 0 {
+		older, err = p.version(older.seq, key)
+	}
+	if err != nil {
+		return err
+	}
+	var came []version // when there was nothing newer but this one
+	err = p.late(key, func(by *stamp, of uint64) error {
+		switch {
+		case older.seq != 0 && !by.after(&older.stamp):
+			return errStop
+		case mine.after(by) && of > seq && (newer.seq == 0 || of < newer.seq):
+			came = append(came, version{stamp: *by, seq: of})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(came, func(a, b version) int { return cmp.Compare(a.seq, b.seq) })
+	last := older
+	for i := range came {
+		if last.seq != 0 && !came[i].after(&last.stamp) {
+			continue
+		}
+		g.delete(lateKey(nil, &g.c.id, key, &came[i].stamp))
+		if err := g.setBefore(&p, came[i].seq, key, last.seq); err != nil {
+			return err
+		}
+		last = came[i]
+	}
+	if newer.seq == 0 {
+		g.lasts[*key] = last.seq
 		return nil
 	}
-	return g.setBefore(&p, newer, key, before)
+	return g.setBefore(&p, newer.seq, key, last.seq)
 }
 
 // mark makes a number of the order one without a delta; putContextRow writes how many there are.

@@ -103,12 +103,14 @@ func orderValue(value []byte) error {
 	return err
 }
 
-// goneValue accepts the number of a version.
-func goneValue(value []byte) error {
-	if len(value) != 8 || binary.LittleEndian.Uint64(value) == 0 {
-		return malformed("dag-gone", value, "a number that is not 0")
+// versionNumber accepts the number of a version.
+func versionNumber(scope string) func([]byte) error {
+	return func(value []byte) error {
+		if len(value) != 8 || binary.LittleEndian.Uint64(value) == 0 {
+			return malformed(scope, value, "a number that is not 0")
+		}
+		return nil
 	}
-	return nil
 }
 
 // tailValue accepts seq u64 ‖ root 32.

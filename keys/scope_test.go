@@ -83,7 +83,7 @@ func TestUndeclaredScopesShowButAreNotWritten(t *testing.T) {
 	for _, err := range []error{CheckKey(column.Generic, key), Check(column.Generic, key, nil)} {
 		require.EqualError(t, err, `keys: Generic.scope in Generic at byte 0: "nobody" is not declared `+
 			`(declared: stoa.test, sync-in-progres, ssl_certs:server, sse-sessions, dag-clock, dag-uptime, dag-trie, dag-tail, dag-order, dag-seq, `+
-			`dag-head, dag-gone, dag-version, dag-pending, dag-refused, dag-context, dag-cursor, dag-seeded, dag-seeding, dag-aside, dag-staging, dag-signed, dag-envelope, dag-cut, dag-held, gov-op, gov-pending, gov-reissued, gov-home, gov-rules, gov-followed, gov-restored, gov-peer)`)
+			`dag-head, dag-gone, dag-late, dag-version, dag-pending, dag-refused, dag-context, dag-cursor, dag-seeded, dag-seeding, dag-aside, dag-staging, dag-signed, dag-envelope, dag-cut, dag-held, gov-op, gov-pending, gov-reissued, gov-home, gov-rules, gov-followed, gov-restored, gov-peer)`)
 	}
 }
 

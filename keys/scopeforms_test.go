@@ -81,6 +81,7 @@ var fragmentForms = map[string]form{
 	"dag-seq":     exactly(32 + 32),
 	"dag-head":    exactly(32 + 32),
 	"dag-gone":    exactly(32 + 32),
+	"dag-late":    exactly(32 + 32 + 8 + 16 + 32),
 	"dag-version": exactly(32 + 32 + 8 + 16 + 32),
 	"dag-pending": {[][]byte{led(40, 'a'), led(64, 'i'), led(64, 'm'), led(64, 'r'), led(96, 'w')},
 		[][]byte{nil, led(39, 'a'), led(41, 'a'), led(64, 'a'), led(40, 'i'), led(63, 'i'), led(65, 'm'), led(63, 'r'), led(95, 'w'), led(97, 'w'),
@@ -114,6 +115,7 @@ var valueForms = map[string]form{
 		append(zeros(0, 32+24+8, 32+24+4), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65_537), // no node is 0
 			places(1, 0), places(65_537, 65_537), places(0, 8193), places(0xFFFFFFFF, 3), places(0, 1)[:32+24+4+7])},
 	"dag-gone": {[][]byte{{1, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 1}}, zeros(0, 7, 8, 9)},
+	"dag-late": {[][]byte{{1, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 1}}, zeros(0, 7, 8, 9)},
 	"dag-tail": exactly(8 + 32),
 	"dag-seq":  exactly(8),
 	"dag-head": exactly(8),

@@ -10,7 +10,7 @@ import (
 
 // ofDeltas are the scopes whose rows are of a context that Meta has, with what
 // stands between the scope and its id. They are never written to.
-var ofDeltas = map[string]int{"dag-order": 0, "dag-seq": 0, "dag-head": 0, "dag-version": 0, "dag-tail": 0, "dag-pending": 1, "dag-refused": 1, "dag-cursor": 0, "dag-seeded": 0,
+var ofDeltas = map[string]int{"dag-order": 0, "dag-seq": 0, "dag-head": 0, "dag-version": 0, "dag-gone": 0, "dag-late": 0, "dag-tail": 0, "dag-pending": 1, "dag-refused": 1, "dag-cursor": 0, "dag-seeded": 0,
 	"dag-signed": 0, "dag-envelope": 0, "dag-cut": 1, "dag-held": 0}
 
 // orphans checks that the context of deltas, and of what they have made, is there.

@@ -36,6 +36,17 @@ func withContexts(t testing.TB, e engine.Engine, deltas, value int) {
 	require.NoError(t, s.Close())
 }
 
+// deleteOne deletes a key of a context that withContexts has made.
+func deleteOne(t testing.TB, e engine.Engine, id codec.ContextID) {
+	s, err := dag.Open(e, dag.Options{Node: codec.NodeID{Lo: 1}})
+	require.NoError(t, err)
+	info, err := s.Context(id)
+	require.NoError(t, err)
+	_, err = s.Commit(t.Context(), dag.Commit{Context: id, ReadRoot: info.Root, Actions: []codec.Action{codec.Delete([]byte("3"))}})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
 // fullCodes returns the findings of a full verification, by code.
 func fullCodes(t require.TestingT, e engine.Reader) map[string]uint64 {
 	v, err := Verify(context.Background(), From(e, Facts{}), VerifyOptions{Full: true}, func(f Finding) error { return nil })
@@ -59,7 +70,7 @@ func TestAFullVerificationReplaysContexts(t *testing.T) {
 		"a value gone":     {column.State, []byte{2}, nil, "dag-state"},
 		"a place gone":     {column.Generic, scope("dag-order", 1), nil, "dag-damaged"},
 		"a number gone":    {column.Generic, scope("dag-seq", 1), nil, "dag-seq"},
-		"a version":        {column.Generic, scope("dag-version", 2), []byte{2}, "dag-version"},
+		"a version":        {column.Generic, scope("dag-gone", 2), []byte{2, 0, 0, 0, 0, 0, 0, 0}, "dag-version"},
 		"a page of a trie": {column.Generic, scope("dag-trie", 2), nil, "dag-trie"},
 		"a delta gone":     {column.Delta, []byte{1}, nil, "dag-damaged"},
 		"a clock":          {column.Generic, scope("dag-clock"), []byte{1}, "dag-clock"},
@@ -69,6 +80,7 @@ func TestAFullVerificationReplaysContexts(t *testing.T) {
 			e := mem.New()
 			defer e.Close()
 			withContexts(t, e, 20, 10)
+			deleteOne(t, e, codec.ContextID{2})
 			require.Empty(t, fullCodes(t, e))
 			it, err := e.Iterate(test.column, engine.Prefixed(test.prefix))
 			require.NoError(t, err)
@@ -135,6 +147,9 @@ func TestAMissingContextIsToldOnceForManyRows(t *testing.T) {
 func TestARowThatIsCutOffIsOfNoContext(t *testing.T) {
 	for name, between := range ofDeltas {
 		for length := range between + contextBytes + 1 {
+			if name == "dag-tail" && length == contextBytes {
+				continue // a whole key
+			}
 			e := mem.New()
 			apply(t, e, func(b *engine.Batch) {
 				engine.Put(b, scoped(name, make([]byte, length)...), codec.Raw("x"))
