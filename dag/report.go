@@ -19,7 +19,7 @@ const (
 	FindingRoot     FindingCode = "root"     // Meta has another root than the deltas make
 	FindingHeads    FindingCode = "heads"    // Meta, or dag-head, has other heads
 	FindingState    FindingCode = "state"    // a row of State that is missing, too many, or different
-	FindingVersion  FindingCode = "version"  // the same of dag-gone, or a mark of the trie that is another
+	FindingVersion  FindingCode = "version"  // the same of dag-gone and dag-late, or a mark of the trie that is another
 	FindingOrder    FindingCode = "order"    // the same of dag-order
 	FindingSeq      FindingCode = "seq"      // the same of dag-seq
 	FindingSeeded   FindingCode = "seeded"   // the same of dag-seeded

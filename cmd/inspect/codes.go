@@ -55,7 +55,7 @@ var Codes = []Code{
 	{"dag-root", "full", "Meta has another root than the deltas make"},
 	{"dag-heads", "full", "Meta, or dag-head, has other heads"},
 	{"dag-state", "full", "a row of State that is missing, too many, or different"},
-	{"dag-version", "full", "a mark of the trie, or a row of dag-gone, that is missing, too many, or different: which version of a key is the newest"},
+	{"dag-version", "full", "a mark of the trie, or a row of dag-gone or dag-late, that is missing, too many, or different: which version of a key is the newest"},
 	{"dag-order", "full", "a row of dag-order that is missing, too many, or different"},
 	{"dag-seq", "full", "a row of dag-seq that is missing, too many, or different"},
 	{"dag-seeded", "full", "a row of dag-seeded that is missing, too many, or different"},
