@@ -28,6 +28,13 @@ func LimitTails(one int, all int64) (undo func()) {
 // EndTail has the rows of a context's trie be of what is applied, if that can be written.
 func (s *Store) EndTail(id codec.ContextID) { s.endTail(context.Background(), id) }
 
+// LimitLater has snapshots keep so many writes in mind, and returns what undoes it.
+func LimitLater(n int) (undo func()) {
+	before := maxLater
+	maxLater = n
+	return func() { maxLater = before }
+}
+
 // WithoutTails returns what reads a store as it is when the tails of all contexts have been ended.
 func WithoutTails(r engine.Reader) (engine.Reader, error) {
 	b := new(engine.Batch)

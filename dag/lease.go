@@ -22,10 +22,12 @@ var ErrSnapshotsBusy = errors.New("dag: too many snapshots are being sent")
 type lease struct {
 	number uint64
 	past   history
-	base   orderRow // the zero id: none
-	seeded stamp    // the base that the context itself was seeded with; the zero id: none
-	first  uint64   // the seq of the base; 0: none
-	last   uint64   // of the delta that was applied last
+	base   orderRow            // the zero id: none
+	seeded stamp               // the base that the context itself was seeded with; the zero id: none
+	first  uint64              // the seq of the base; 0: none
+	last   uint64              // of the delta that was applied last
+	later  map[codec.Hash]bool // keys that deltas after the base have written; nil: not looked for yet, or too many
+	many   bool                // too many
 
 	mu    sync.Mutex
 	state engine.Snapshot // nil: given back

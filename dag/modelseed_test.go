@@ -78,6 +78,7 @@ func TestASeededNodeEndsAsTheOthersDo(t *testing.T) {
 	enginetest.Check(t, 300, func(t *rapid.T) {
 		w := drawWorld(t, 14)
 		o := dag.Options{BaseAge: -1}
+		defer dag.LimitLater(rapid.SampledFrom([]int{1 << 18, 3, 0}).Draw(t, "later"))()
 		sender, seeded := startReplica(t, w, o), startReplica(t, w, o)
 		defer sender.stop()
 		defer seeded.stop()

@@ -273,10 +273,10 @@ func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error
 		seq uint64
 	}
 	// fn reads, and may change, what is looked through: a page at a time.
-	for start := prefix; ; {
+	for start, most := prefix, 1; ; most = min(4*most, latePage) {
 		var page []found
 		rg := engine.Prefixed(prefix)
-		rg.Start, rg.Limit = start, latePage
+		rg.Start, rg.Limit = start, most
 		err := each(p.v, rg, func(row, value []byte) error {
 			_, by, ok := parseLate(row)
 			seq, is := parseU64(value)
@@ -296,11 +296,11 @@ func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error
 		if err == errStop {
 			return nil
 		}
-		if err != nil || len(page) < latePage {
+		if err != nil || len(page) < most {
 			return err
 		}
 	}
 }
 
-// latePage is how many late versions of a key are looked at together.
+// latePage is how many late versions of a key are looked at together, after the first few.
 const latePage = 64

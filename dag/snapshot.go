@@ -186,13 +186,15 @@ func (x *lease) untouched(at *resumePoint, p *SnapshotPart, size *int) error {
 		return err
 	}
 	defer it.Close()
-	base := stamp{x.base.hlc, x.base.id}
+	changed, err := x.changedLater()
+	if err != nil {
+		return err
+	}
 	for *size < partTarget && it.Next() {
 		appKey := append([]byte{}, it.Key()[len(x.past.context):]...)
 		at.key = appKey
 		if x.first != x.last {
-			hash := merkle.HashKey(appKey)
-			_, later, err := x.past.oldestAfter(&hash, &base)
+			later, err := changed(merkle.HashKey(appKey))
 			if err != nil {
 				return err
 			}
@@ -209,6 +211,53 @@ func (x *lease) untouched(at *resumePoint, p *SnapshotPart, size *int) error {
 		*size += len(appKey) + len(it.Value()) + 8
 	}
 	return it.Err()
+}
+
+// maxLater is how many writes of deltas after the base are kept in mind. Tests change it.
+var maxLater = 1 << 18
+
+// changedLater returns what says whether a delta after the base has changed a key. Where there are few, it knows what they
+// have written; else it asks for each key.
+func (x *lease) changedLater() (func(codec.Hash) (bool, error), error) {
+	if x.later == nil && !x.many {
+		if err := x.readLater(); err != nil {
+			return nil, err
+		}
+	}
+	if !x.many {
+		return func(key codec.Hash) (bool, error) { return x.later[key], nil }, nil
+	}
+	base := stamp{x.base.hlc, x.base.id}
+	return func(key codec.Hash) (bool, error) {
+		_, later, err := x.past.oldestAfter(&key, &base)
+		return later, err
+	}, nil
+}
+
+// readLater sets later, or many.
+func (x *lease) readLater() error {
+	keys := map[codec.Hash]bool{}
+	for seq := x.first + 1; seq <= x.last; seq++ {
+		row, err := x.past.order(seq)
+		if err != nil {
+			return err
+		}
+		if x.many = seq-x.first > uint64(maxLater) || len(keys)+len(row.before) > maxLater; x.many {
+			return nil
+		}
+		if row.gone() {
+			continue
+		}
+		d, err := x.past.delta(row.id)
+		if err != nil {
+			return err
+		}
+		for i := range d.Actions {
+			keys[merkle.HashKey(d.Actions[i].Key)] = true
+		}
+	}
+	x.later = keys
+	return nil
 }
 
 // touched adds the rows that were live at the base and that deltas after it have

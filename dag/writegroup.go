@@ -50,7 +50,7 @@ func (s *Store) newWriteGroup(q *writeQueue) *writeGroup {
 // begin starts another batch.
 func (g *writeGroup) begin() {
 	g.c = g.q.state
-	if g.batch.Size() > maxGroupBytes/4 {
+	if g.batch.Size() > maxGroupBytes/2 { // that of the end of a tail is used again
 		g.batch = engine.Batch{}
 	}
 	g.batch.Reset()
