@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,8 +15,8 @@ import (
 
 // The rows of a trie are not written with every delta: of many deltas nearly each writes to the same pages.
 // The last deltas of a context are its tail, of which the rows do not know; dag-tail says behind which
-// number it begins. What the trie of the present is follows from the rows, the keys that the tail writes,
-// and what State has there, and is proved by the root in Meta.
+// number it begins. What the trie of the present is follows from the rows and from what the deltas of the tail
+// write, and is proved by the root in Meta.
 
 // A tail has at most Options.MaxTail deltas. Tests change the others.
 var (
@@ -110,13 +109,17 @@ func withoutTail(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (engi
 	return o, nil
 }
 
-// writtenAfter returns what State has under the keys that the deltas after a number have written, by key, with their newest
-// versions as marks. trie is that before these deltas.
+// writtenAfter returns what the deltas after a number change of the trie before them, by key, with the versions that
+// they made as marks. It reads nothing of State: what is wrong there is no reason not to go on.
 func (h *history) writtenAfter(after uint64, trie *merkle.Trie) (changes []merkle.Change, err error) {
 	rg := engine.Prefixed(contextPrefix(nil, orderScope, &h.context))
 	rg.Start = orderKey(nil, &h.context, after+1)
-	newest := map[codec.Hash]head{}
-	var key, row, value []byte
+	type write struct {
+		stamp
+		merkle.Change
+	}
+	newest := map[codec.Hash]write{}
+	var key, row []byte
 	err = each(h.r, rg, func(at, order []byte) error {
 		seq, is := orderSeq(at)
 		o, ok := parseOrder(order)
@@ -126,61 +129,54 @@ func (h *history) writtenAfter(after uint64, trie *merkle.Trie) (changes []merkl
 		case o.gone():
 			return nil
 		}
-		var failed error
 		key = deltaKey(key[:0], &h.context, &o.id)
-		if row, failed = h.r.Get(row[:0], column.Delta, key); errors.Is(failed, engine.ErrNotFound) {
+		if row, err = h.r.Get(row[:0], column.Delta, key); errors.Is(err, engine.ErrNotFound) {
 			return damagedRow(column.Delta, key, "an applied delta is missing")
 		}
-		if failed != nil {
-			return failed
-		}
-		mine := head{stamp{o.hlc, o.id}, seq}
-		err := rowActions(row, func(appKey, _ []byte, _ bool) {
-			c := merkle.Change{Key: merkle.HashKey(appKey)}
-			of, seen := newest[c.Key]
-			if !seen || mine.after(&of.stamp) {
-				newest[c.Key] = mine
-			}
-			if seen || failed != nil {
-				return
-			}
-			key = stateKey(key[:0], &h.context, appKey)
-			value, failed = h.r.Get(value[:0], column.State, key)
-			if c.Delete = errors.Is(failed, engine.ErrNotFound); c.Delete {
-				failed = nil
-			}
-			c.Value = merkle.HashValue(value)
-			changes = append(changes, c)
-		})
 		if err != nil {
-			err = fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
+			return err
 		}
-		return cmp.Or(failed, err)
+		writes, err := rowWrites(row)
+		if err != nil {
+			return fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
+		}
+		mine := stamp{o.hlc, o.id}
+		for _, c := range writes {
+			if of, seen := newest[c.Key]; !seen || mine.after(&of.stamp) {
+				c.Mark = seq
+				newest[c.Key] = write{mine, c}
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	merkle.SortChanges(changes)
-	for i := range changes {
-		c := &changes[i]
-		if c.Delete {
-			continue
+	p := past{v: new(view), id: h.context}
+	p.v.Reset(h.r, nil)
+	for hash, w := range newest {
+		before, found, err := trie.Mark(hash)
+		if err == nil && !found {
+			// The rows of what is deleted are of the present.
+			if before, err = p.gone(&hash); before > after {
+				before = 0
+			}
 		}
-		last := newest[c.Key]
-		if c.Mark, _, err = trie.Mark(c.Key); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		if c.Mark != 0 {
-			o, err := readOrder(h.r, &h.context, c.Mark)
+		if before != 0 {
+			o, err := readOrder(h.r, &h.context, before)
 			if err != nil {
 				return nil, err
 			}
-			if before := (stamp{o.hlc, o.id}); before.after(&last.stamp) {
+			if of := (stamp{o.hlc, o.id}); of.after(&w.stamp) {
 				continue
 			}
 		}
-		c.Mark = last.seq
+		changes = append(changes, w.Change)
 	}
+	merkle.SortChanges(changes)
 	return changes, nil
 }
 

@@ -3,6 +3,7 @@ package dag_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -281,11 +282,17 @@ func TestADamagedTailIsReported(t *testing.T) {
 			row[8]++
 			b.Put(column.Generic, scoped("dag-tail"), row)
 		},
-		"a value": func(x *tailed, b *engine.Batch) {
-			b.Put(column.State, append(ctx1[:], "new"...), []byte("another"))
+		"a delta": func(x *tailed, b *engine.Batch) {
+			for key, row := range rowsOf(x.t, x.db, column.Delta, ctx1[:]) {
+				b.Put(column.Delta, append(ctx1[:], key...), []byte(strings.Replace(row, "of the tail", "of somebody", 1)))
+			}
 		},
-		"a value gone": func(x *tailed, b *engine.Batch) {
-			b.Delete(column.State, append(ctx1[:], "new"...))
+		"a delta gone": func(x *tailed, b *engine.Batch) {
+			for key, row := range rowsOf(x.t, x.db, column.Delta, ctx1[:]) {
+				if strings.Contains(row, "of the tail") {
+					b.Delete(column.Delta, append(ctx1[:], key...))
+				}
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -311,4 +318,21 @@ func TestADamagedTailIsReported(t *testing.T) {
 			require.Contains(t, codes, dag.FindingTrie)
 		})
 	}
+}
+
+// A row of the state that is damaged keeps nobody from going on.
+func TestATailIsMadeAnewBesideADamagedState(t *testing.T) {
+	x := newTailed(t, 0)
+	x.commit(20)
+	commit(t, x.s, put("new", "of the tail"))
+	var b engine.Batch
+	b.Put(column.State, append(ctx1[:], "new"...), []byte("another"))
+	require.NoError(t, x.db.Apply(&b))
+	for _, f := range x.verified(x.s) {
+		require.Equal(t, dag.FindingState, f.Code)
+	}
+	x.kill()
+	x.commit(1)
+	x.state["new"] = "of the tail"
+	x.requireTail(true)
 }
