@@ -2,11 +2,9 @@ package dag
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/codec/cutter"
@@ -199,70 +197,82 @@ func (p *past) version(seq uint64, key *codec.Hash) (v version, err error) {
 	return version{stamp: d.stamp, seq: seq, put: !w.Delete, value: w.Value, before: d.before[i]}, nil
 }
 
+// chain reads the versions of a key that are in its chain, the newest first.
+type chain struct {
+	p     *past
+	key   *codec.Hash
+	at    uint64 // the next; 0: none
+	newer stamp  // the one before
+}
+
+func (p *past) chain(key *codec.Hash) (c chain, err error) {
+	c = chain{p: p, key: key}
+	c.at, err = p.last(key)
+	return c, err
+}
+
+// next returns the next version that is after limit, nil: any. Without one its seq is 0.
+func (c *chain) next(limit *stamp) (v version, err error) {
+	if c.at == 0 {
+		return v, nil
+	}
+	d, err := c.p.order(c.at)
+	if err != nil {
+		return v, err
+	}
+	if !c.newer.id.IsZero() && !c.newer.after(&d.stamp) {
+		return v, damagedRow(column.Generic, orderKey(nil, &c.p.id, c.at), "versions of a key are out of order")
+	}
+	if limit != nil && !d.after(limit) {
+		return v, nil
+	}
+	if v, err = c.p.version(c.at, c.key); err == nil {
+		c.at, c.newer = v.before, v.stamp
+	}
+	return v, err
+}
+
 // versions calls fn with the versions of a key, the newest first, until it returns false.
 func (p *past) versions(key *codec.Hash, fn func(*version) bool) error {
-	at, err := p.last(key)
-	if err != nil || at == 0 {
+	c, err := p.chain(key)
+	if err != nil || c.at == 0 {
 		return err
 	}
-	var newer stamp // of the one in the chain that was last
-	more := true
-	// chained goes on with the chain, down to what is not after limit.
+	// chained goes on with the chain, down to what is not after limit. It returns errStop where fn has had enough.
 	chained := func(limit *stamp) error {
-		for more && at != 0 {
-			d, err := p.order(at)
-			if err != nil {
+		for {
+			v, err := c.next(limit)
+			if err != nil || v.seq == 0 {
 				return err
 			}
-			if !newer.id.IsZero() && !newer.after(&d.stamp) {
-				return damagedRow(column.Generic, orderKey(nil, &p.id, at), "versions of a key are out of order")
+			if !fn(&v) {
+				return errStop
 			}
-			if limit != nil && !d.after(limit) {
-				return nil
-			}
-			v, err := p.version(at, key)
-			if err != nil {
-				return err
-			}
-			newer, at = v.stamp, v.before
-			more = fn(&v)
 		}
-		return nil
 	}
-	if err := p.late(key, func(by *stamp, seq uint64) error {
-		if err := chained(by); err != nil || !more {
-			return cmp.Or(err, errStop)
+	err = p.late(key, func(by *stamp, seq uint64) error {
+		if err := chained(by); err != nil {
+			return err
 		}
 		v, err := p.version(seq, key)
 		if err == nil && v.stamp != *by {
-			err = damagedRow(column.Generic, lateKey(nil, &p.id, key, by), "number "+strconv.FormatUint(seq, 10)+" has another stamp")
+			err = damagedRow(column.Generic, lateKey(nil, &p.id, key, by), fmt.Sprintf("number %d has another stamp", seq))
 		}
-		if err == nil {
-			if more = fn(&v); !more {
-				err = errStop
-			}
+		if err == nil && !fn(&v) {
+			err = errStop
 		}
 		return err
-	}); err != nil {
-		return err
+	})
+	if err == nil {
+		err = chained(nil)
 	}
-	return chained(nil)
-}
-
-// chain calls fn with the versions of a key that are in its chain, the newest first, until it returns false.
-func (p *past) chain(key *codec.Hash, fn func(*version) bool) error {
-	at, err := p.last(key)
-	for err == nil && at != 0 {
-		var v version
-		if v, err = p.version(at, key); err != nil || !fn(&v) {
-			break
-		}
-		at = v.before
+	if err == errStop {
+		return nil
 	}
 	return err
 }
 
-// late calls fn with the late versions of a key, the newest first, until it returns an error; errStop is none.
+// late calls fn with the late versions of a key, the newest first, until it returns an error.
 func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error {
 	if p.noneLate {
 		return nil
@@ -292,9 +302,6 @@ func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error
 				break
 			}
 			err = fn(&page[i].by, page[i].seq)
-		}
-		if err == errStop {
-			return nil
 		}
 		if err != nil || len(page) < most {
 			return err

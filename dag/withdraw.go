@@ -228,21 +228,28 @@ func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash
 func (g *writeGroup) unlink(seq uint64, mine *stamp, key *codec.Hash) error {
 	p := g.past(-1)
 	late := lateKey(nil, &g.c.id, key, mine)
-	if was, err := g.view.has(late); err != nil || was {
+	switch was, err := g.view.has(late); {
+	case err != nil:
+		return err
+	case was:
 		g.delete(late)
+		return nil
+	}
+	c, err := p.chain(key)
+	if err != nil {
 		return err
 	}
 	var newer, older version // in the chain
-	err := p.chain(key, func(v *version) bool {
-		if v.seq == seq {
-			older.seq = v.before
-			return false
+	for c.at != seq {
+		if newer, err = c.next(nil); err != nil {
+			return err
 		}
-		newer = *v
-		return true
-	})
-	if err == nil && older.seq != 0 {
-		older, err = p.version(older.seq, key)
+		if newer.seq == 0 {
+			return damagedRow(column.Generic, orderKey(nil, &g.c.id, seq), fmt.Sprintf("it has written the key %s, and is none of its versions", key))
+		}
+	}
+	if _, err = c.next(nil); err == nil {
+		older, err = c.next(nil)
 	}
 	if err != nil {
 		return err
@@ -257,7 +264,7 @@ func (g *writeGroup) unlink(seq uint64, mine *stamp, key *codec.Hash) error {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && err != errStop {
 		return err
 	}
 	slices.SortFunc(came, func(a, b version) int { return cmp.Compare(a.seq, b.seq) })
