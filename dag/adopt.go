@@ -177,11 +177,12 @@ func (a *adoption) copyState() error {
 	return a.flush(0)
 }
 
-// copyTrie moves the trie of the shadow: its rows say nothing of whose they are.
+// copyTrie moves the trie of the shadow: its rows say nothing of whose they are. The newest version of each key is that of the
+// base, number 1, also where a build without marks has received it.
 func (a *adoption) copyTrie() error {
 	from, to := shadow(&a.id), merkle.KeyPrefix(nil, &a.id)
 	err := each(a.s.db, engine.Prefixed(merkle.KeyPrefix(nil, &from)), func(key, row []byte) error {
-		a.batch.Put(column.Generic, append(to[:len(to):len(to)], key[contextPrefixLen:]...), row)
+		a.batch.Put(column.Generic, append(to[:len(to):len(to)], key[contextPrefixLen:]...), merkle.Remark(nil, row, 1))
 		return a.flush(adoptBytes)
 	})
 	if err != nil {

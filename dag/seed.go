@@ -218,7 +218,7 @@ func (x *seeder) start(part *SnapshotPart) error {
 		}
 	}
 	x.row = row
-	x.trie = merkle.OpenMarked(x.s.options.Cache, x.s.db, shadow(&x.id), row.root)
+	x.trie = merkle.Open(x.s.options.Cache, x.s.db, shadow(&x.id), row.root)
 	return nil
 }
 
@@ -281,7 +281,7 @@ func (x *seeder) rows(part *SnapshotPart) error {
 		if len(r.AppKey) > keys.MaxVariable {
 			return fmt.Errorf("%w: an app_key of %d bytes", ErrSnapshot, len(r.AppKey))
 		}
-		changes[i] = merkle.Change{Key: merkle.HashKey(r.AppKey), Value: merkle.HashValue(r.Value), Mark: 1}
+		changes[i] = merkle.Change{Key: merkle.HashKey(r.AppKey), Value: merkle.HashValue(r.Value)}
 		b.Put(column.Generic, hashedKey(nil, stagingScope, &x.id, &changes[i].Key), appendStateRow(nil, r.AppKey, r.Value))
 	}
 	merkle.SortChanges(changes)

@@ -211,6 +211,24 @@ func (pg *page) appendRow(dst []byte) []byte {
 	return dst
 }
 
+// Remark appends a row of a trie with one mark at all leaves, in place of those that they have. A row of a build without
+// marks becomes one with them.
+func Remark(dst, row []byte, mark uint64) []byte {
+	size, end := 64+8, len(row)-4
+	switch {
+	case len(row) > 0 && row[0] == tagOlder:
+		size, end = 64, len(row)
+	case len(row) < 5 || row[0] != tagBucket:
+		return append(dst, row...)
+	}
+	start := len(dst)
+	dst = append(dst, tagBucket)
+	for leaves := row[1:end]; len(leaves) >= size; leaves = leaves[size:] {
+		dst = binary.LittleEndian.AppendUint64(append(dst, leaves[:64]...), mark)
+	}
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
 // parseRow returns the page at p whose bytes are exactly row, with its hash, and
 // otherwise what is wrong with them.
 // A bucket is made in into, where it is good until the next, if that is not nil.

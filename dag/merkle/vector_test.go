@@ -124,7 +124,16 @@ func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	leaves := append(append(append([]byte{3}, key[:]...), value[:]...), 2, 1, 0, 0, 0, 0, 0, 0)
 	sum := crc32.Checksum(leaves, crc32.MakeTable(crc32.Castagnoli))
 	require.Equal(t, binary.LittleEndian.AppendUint32(leaves, sum), bucket.appendRow(nil))
+	// Rows of builds without marks, and those with others.
+	older := append(append([]byte{1}, key[:]...), value[:]...)
+	for _, row := range [][]byte{older, newBucket([]Leaf{{Key: key, Value: value}}, []uint64{7}, nil, 0).appendRow(nil)} {
+		require.Equal(t, bucket.appendRow(nil), Remark(nil, row, 0x0102))
+	}
+	old, fault := parseRow(&Prefix{}, older, nil)
+	require.Empty(t, fault)
+	require.Equal(t, []uint64{0}, old.marks)
 	pg := newInner(nil)
+	require.Equal(t, []byte{2, 0, 0}, Remark(nil, pg.appendRow(nil), 1))
 	pg.kids[3], pg.kids[15] = kid{hash: key, count: 20}, kid{hash: value, count: manyLeaves}
 	require.Equal(t, "020880"+key.String()+"14"+value.String()+"ff", hex.EncodeToString(pg.appendRow(nil)))
 	trie := Open(NewCache(0), nil, context1, EmptyRoot())
