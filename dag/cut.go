@@ -60,7 +60,7 @@ func (p *past) concurrentWith(parents []head) (*concurrency, error) {
 		}
 		c.deltas[d.id] = true
 		for i := range d.writes {
-			key := d.writes[i].Key
+			key := d.writes[i].key
 			if c.keys[key] != nil {
 				continue
 			}

@@ -33,8 +33,19 @@ type pastDelta struct {
 	parents []uint64
 	before  []uint64 // of writes
 	known   bool     // writes are
-	writes  []merkle.Change
+	writes  []pastWrite
 }
+
+// pastWrite is a write of such a delta. Values that are large are hashed when they are asked for.
+type pastWrite struct {
+	key    codec.Hash
+	value  codec.Hash // of a put, if it is hashed
+	put    bool
+	hashed bool
+}
+
+// smallValue is how long a value is at most that is hashed with its key. Tests change it.
+var smallValue = 1 << 10
 
 // recent keeps what cuts have looked at, for the next cut of the context is likely
 // to look at it again. A context without concurrency has nothing in it.
@@ -73,17 +84,17 @@ func (p *past) delta(seq uint64) (*pastDelta, error) {
 	if err != nil || d.known {
 		return d, err
 	}
-	key := deltaKey(nil, &p.id, &d.id)
-	p.v.buf, err = p.v.Get(p.v.buf[:0], column.Delta, key)
-	if errors.Is(err, engine.ErrNotFound) {
-		return nil, damagedRow(column.Delta, key, "an applied delta is missing")
-	}
-	if err != nil {
+	d.writes = d.writes[:0] // of an attempt that failed
+	if err := p.readDelta(&d.id, func(appKey, value []byte, put bool) {
+		w := pastWrite{key: merkle.HashKey(appKey), put: put}
+		if w.hashed = len(value) <= smallValue; w.hashed && put {
+			w.value = merkle.HashValue(value)
+		}
+		d.writes = append(d.writes, w)
+	}); err != nil {
 		return nil, err
 	}
-	if d.writes, err = rowWrites(p.v.buf); err != nil {
-		return nil, fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
-	}
+	slices.SortFunc(d.writes, func(a, b pastWrite) int { return bytes.Compare(a.key[:], b.key[:]) })
 	if d.id == p.base.id {
 		d.writes = nil // which were before it
 	}
@@ -95,19 +106,20 @@ func (p *past) delta(seq uint64) (*pastDelta, error) {
 	return d, nil
 }
 
-// rowWrites returns what the delta of a row writes, by key, without looking at what comes
-// after its actions.
-func rowWrites(row []byte) ([]merkle.Change, error) {
-	var writes []merkle.Change
-	err := rowActions(row, func(appKey, value []byte, put bool) {
-		c := merkle.Change{Key: merkle.HashKey(appKey), Delete: !put}
-		if put {
-			c.Value = merkle.HashValue(value)
-		}
-		writes = append(writes, c)
-	})
-	merkle.SortChanges(writes)
-	return writes, err
+// readDelta calls fn with the actions of a delta, which are valid during the call.
+func (p *past) readDelta(id *codec.DeltaID, fn func(appKey, value []byte, put bool)) (err error) {
+	key := deltaKey(nil, &p.id, id)
+	p.v.buf, err = p.v.Get(p.v.buf[:0], column.Delta, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return damagedRow(column.Delta, key, "an applied delta is missing")
+	}
+	if err != nil {
+		return err
+	}
+	if err := rowActions(p.v.buf, fn); err != nil {
+		return fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
+	}
+	return nil
 }
 
 // rowActions calls fn with the actions of the delta of a row, which are parts of it.
@@ -134,8 +146,8 @@ func rowActions(row []byte, fn func(appKey, value []byte, put bool)) error {
 }
 
 // place returns where among the writes of a delta that of a key is.
-func place(writes []merkle.Change, key *codec.Hash) (int, bool) {
-	return slices.BinarySearchFunc(writes, key, func(c merkle.Change, key *codec.Hash) int { return bytes.Compare(c.Key[:], key[:]) })
+func place(writes []pastWrite, key *codec.Hash) (int, bool) {
+	return slices.BinarySearchFunc(writes, key, func(w pastWrite, key *codec.Hash) int { return bytes.Compare(w.key[:], key[:]) })
 }
 
 // last returns the number of the newest version of a key, 0 if it was never written.
@@ -194,7 +206,18 @@ func (p *past) version(seq uint64, key *codec.Hash) (v version, err error) {
 		return v, damagedRow(column.Generic, orderKey(nil, &p.id, seq), fmt.Sprintf("it is said to have written the key %s, and has not", key))
 	}
 	w := &d.writes[i]
-	return version{stamp: d.stamp, seq: seq, put: !w.Delete, value: w.Value, before: d.before[i]}, nil
+	if !w.hashed {
+		err = p.readDelta(&d.id, func(appKey, value []byte, _ bool) {
+			if merkle.HashKey(appKey) == w.key {
+				w.value = merkle.HashValue(value)
+			}
+		})
+		if err != nil {
+			return v, err
+		}
+		w.hashed = true
+	}
+	return version{stamp: d.stamp, seq: seq, put: w.put, value: w.value, before: d.before[i]}, nil
 }
 
 // chain reads the versions of a key that are in its chain, the newest first.

@@ -119,7 +119,8 @@ func (h *history) writtenAfter(after uint64, trie *merkle.Trie) (changes []merkl
 		merkle.Change
 	}
 	newest := map[codec.Hash]write{}
-	var key, row []byte
+	p := past{v: new(view), id: h.context}
+	p.v.Reset(h.r, nil)
 	err = each(h.r, rg, func(at, order []byte) error {
 		seq, is := orderSeq(at)
 		o, ok := parseOrder(order)
@@ -129,31 +130,21 @@ func (h *history) writtenAfter(after uint64, trie *merkle.Trie) (changes []merkl
 		case o.gone():
 			return nil
 		}
-		key = deltaKey(key[:0], &h.context, &o.id)
-		if row, err = h.r.Get(row[:0], column.Delta, key); errors.Is(err, engine.ErrNotFound) {
-			return damagedRow(column.Delta, key, "an applied delta is missing")
-		}
-		if err != nil {
-			return err
-		}
-		writes, err := rowWrites(row)
-		if err != nil {
-			return fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
-		}
 		mine := stamp{o.hlc, o.id}
-		for _, c := range writes {
-			if of, seen := newest[c.Key]; !seen || mine.after(&of.stamp) {
-				c.Mark = seq
-				newest[c.Key] = write{mine, c}
+		return p.readDelta(&o.id, func(appKey, value []byte, put bool) {
+			c := merkle.Change{Key: merkle.HashKey(appKey), Delete: !put, Mark: seq}
+			if of, seen := newest[c.Key]; seen && of.after(&mine) {
+				return
 			}
-		}
-		return nil
+			if put {
+				c.Value = merkle.HashValue(value)
+			}
+			newest[c.Key] = write{mine, c}
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := past{v: new(view), id: h.context}
-	p.v.Reset(h.r, nil)
 	for hash, w := range newest {
 		before, found, err := trie.Mark(hash)
 		if err == nil && !found {
