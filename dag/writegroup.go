@@ -61,6 +61,7 @@ func (g *writeGroup) begin() {
 
 func (g *writeGroup) free() {
 	g.begin()
+	g.forget()
 	g.view.Reset(nil, nil)
 	g.s, g.q, g.c = nil, nil, nil
 	writeGroups.Put(g)
@@ -152,7 +153,6 @@ func (g *writeGroup) serveTogether(group []*request) (n int, err error) {
 		return 1, err
 	}
 	g.begin()
-	g.forget()
 	if n, err = engine.Together(g, group); err != nil {
 		return n, err
 	}

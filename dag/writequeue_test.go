@@ -162,3 +162,11 @@ func TestARequestThatWritesByItselfSharesNoBatch(t *testing.T) {
 	require.NoError(t, s.submit(context.Background(), context1, puts("a", nothing), puts("b", nothing), alone, puts("c", nothing), puts("d", nothing)))
 	require.Equal(t, []int{2, 1, 2}, written)
 }
+
+func TestAWriteGroupForgetsWhatItHasWoken(t *testing.T) {
+	s, _, _ := guardedStore(t)
+	g := s.newWriteGroup(new(writeQueue))
+	g.ready = append(g.ready, woken{id: codec.DeltaID{1}})
+	g.free()
+	require.Empty(t, g.ready, "a cascade that failed is no affair of whoever is lent its memory")
+}
