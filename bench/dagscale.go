@@ -194,6 +194,13 @@ func (r *dagRun) diff() error {
 	if _, err := commitOn(r.store, other, drawActions(rand.New(rand.NewPCG(4, 4)), r.options.Rows)); err != nil {
 		return err
 	}
+	err := r.reopen() // the rows of both tries are whole then
+	if err == nil {
+		r.store, err = openDagStore(r.db, 1)
+	}
+	if err != nil {
+		return err
+	}
 	var roots [2]codec.Hash
 	for i, c := range []codec.ContextID{one, other} {
 		info, err := r.store.Context(c)

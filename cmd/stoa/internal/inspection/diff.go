@@ -21,7 +21,11 @@ func newDiff(p *cli.Process) *cobra.Command {
 		Long: `List the rows that two stores do not have alike: - are in A only, + in B only, and ~
 in both with another value. A and B are directories, or sockets of daemons; nothing
 is changed. Secrets are compared, and show as redacted:… . It exits 5 if there is a
-difference. What cannot be read is listed, the rest is compared, and it exits 2.`,
+difference. What cannot be read is listed, the rest is compared, and it exits 2.
+
+A store has rows of its node alone besides those that all nodes share: a daemon that
+stops writes the rows of dag-trie that it has put off, and then a copy that was made
+before differs in them, and in dag-tail. stoa hash tells the two kinds apart.`,
 		Example: "  stoa diff /var/lib/stoa /backup/stoa-today\n  stoa diff /run/stoa/stoa.sock /backup/stoa-today --json",
 		Args:    cli.Exactly("A", "B"),
 		RunE: func(cmd *cobra.Command, args []string) error {
