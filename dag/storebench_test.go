@@ -66,6 +66,14 @@ func grow(b *testing.B, s *dag.Store, n int) (deltas []*dag.Delta) {
 	return deltas
 }
 
+// settle has everything compacted that was written until now, so that it costs what is measured next nothing.
+func settle(b *testing.B, db *rocks.Engine) {
+	require.NoError(b, db.Flush())
+	for col := range column.All {
+		require.NoError(b, db.Compact(col, engine.Range{}))
+	}
+}
+
 // measure times each of n calls together, and reports the CPU time of one.
 func measure(b *testing.B, each func(i int)) {
 	b.ReportAllocs()
@@ -87,6 +95,7 @@ func BenchmarkStore(b *testing.B) {
 			s := open(b, db, dag.Options{Node: codec.NodeID{Lo: 1}})
 			require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
 			grow(b, s, n)
+			settle(b, db)
 			meta, err := db.Get(nil, column.Meta, ctx1[:])
 			require.NoError(b, err)
 			r := rand.New(rand.NewPCG(3, 4))
@@ -115,9 +124,11 @@ func BenchmarkStore(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprint("commit/", n), func(b *testing.B) {
-			s := open(b, rocksDB(b), dag.Options{Node: codec.NodeID{Lo: 1}})
+			db := rocksDB(b)
+			s := open(b, db, dag.Options{Node: codec.NodeID{Lo: 1}})
 			require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
 			grow(b, s, n)
+			settle(b, db)
 			r := rand.New(rand.NewPCG(3, 4))
 			commits := make([][]codec.Action, b.N)
 			for i := range commits {
@@ -137,7 +148,8 @@ func BenchmarkStore(b *testing.B) {
 			memory := mem.New()
 			defer memory.Close()
 			author := open(b, memory, dag.Options{Node: codec.NodeID{Lo: 2}})
-			s := open(b, rocksDB(b), dag.Options{Node: codec.NodeID{Lo: 1}})
+			db := rocksDB(b)
+			s := open(b, db, dag.Options{Node: codec.NodeID{Lo: 1}})
 			for _, s := range []*dag.Store{author, s} {
 				require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
 			}
@@ -145,6 +157,7 @@ func BenchmarkStore(b *testing.B) {
 			for _, d := range grow(b, author, n) {
 				add(b, s, d)
 			}
+			settle(b, db)
 			deltas := make([]*dag.Delta, b.N)
 			for i := range deltas {
 				deltas[i] = commit(b, author, ten(r, n)...)
