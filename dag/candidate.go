@@ -216,6 +216,7 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 		return err
 	}
 	order.parents, order.before, g.seqs = g.seqs[:parents], g.seqs[parents:], g.seqs[:0]
+	c.recent.applied(seq, &order, p)
 	g.key, g.value = orderKey(g.key[:0], &c.id, seq), order.appendBinary(g.value[:0])
 	g.put(g.key, g.value)
 	g.key, g.value = seqKey(g.key[:0], &c.id, &p.id), appendU64(g.value[:0], seq)
@@ -269,6 +270,7 @@ func (g *writeGroup) link(x *candidate, o *outcome, mine *stamp) error {
 			wins = wins[1:]
 		}
 		g.seqs = append(g.seqs, before)
+		g.c.recent.wrote(&w.Key, version{stamp: *mine, seq: g.c.next, put: !w.Delete, value: w.Value, before: before})
 	}
 	return nil
 }

@@ -20,11 +20,12 @@ type past struct {
 	trie               *merkle.Trie // of all that is applied
 	heads              heads
 	recent             *recent
-	lasts              map[codec.Hash]uint64 // of keys whose newest version is no longer what is stored, its number
-	noneGone, noneLate bool                  // dag-gone, dag-late has no rows
-	base               stamp                 // of a seeded context; the zero id: none
-	budget             int                   // how many deltas and keys may be looked at; negative: any number
-	ctx                context.Context       // ends the work; nil: never
+	lasts              map[codec.Hash]uint64        // of keys whose newest version is no longer what is stored, its number
+	noneGone, noneLate bool                         // dag-gone, dag-late has no rows
+	lates              map[codec.Hash][]lateVersion // all of them; nil: see readLates
+	base               stamp                        // of a seeded context; the zero id: none
+	budget             int                          // how many deltas and keys may be looked at; negative: any number
+	ctx                context.Context              // ends the work; nil: never
 }
 
 // concurrency is a delta's causal cut, compared with the present.
@@ -70,6 +71,15 @@ func (p *past) concurrentWith(parents []head) (*concurrency, error) {
 			c.keys[key] = new(touched)
 		}
 	}
+	unknown := 0
+	for key := range c.keys {
+		if p.recent.known[key] == nil {
+			unknown++
+		}
+	}
+	if err := p.readLates(unknown); err != nil {
+		return nil, err
+	}
 	for key, t := range c.keys {
 		if err := p.compare(key, t, c.deltas); err != nil {
 			return nil, err
@@ -82,23 +92,38 @@ func (p *past) concurrentWith(parents []head) (*concurrency, error) {
 // wrote.
 func (p *past) compare(key codec.Hash, t *touched, deltas map[codec.DeltaID]bool) error {
 	*t = touched{}
+	if h := p.recent.known[key]; h != nil {
+		t.now = h.newest[0]
+		if then := slices.IndexFunc(h.newest, func(v version) bool { return !deltas[v.id] }); then >= 0 {
+			t.then = h.newest[then]
+			return nil
+		} else if h.whole {
+			return nil
+		}
+	}
+	h := versions{whole: true}
 	err := p.versions(&key, func(v *version) bool {
-		if t.now.seq == 0 {
-			t.now = *v
-		}
-		if deltas[v.id] {
-			return true
-		}
-		t.then = *v
-		return false
+		h.newest = append(h.newest, *v)
+		h.whole = deltas[v.id]
+		return h.whole
 	})
-	if err == nil && t.now.seq == 0 {
-		err = damagedRow(column.Generic, goneKey(nil, &p.id, &key), "a key that was written has no version")
+	if err != nil {
+		return err
 	}
-	if err == nil && t.then.seq != 0 && t.then.id == p.base.id {
-		t.then.value, err = p.seeded(&key)
+	if len(h.newest) == 0 {
+		return damagedRow(column.Generic, goneKey(nil, &p.id, &key), "a key that was written has no version")
 	}
-	return err
+	if t.now = h.newest[0]; !h.whole {
+		then := &h.newest[len(h.newest)-1]
+		if then.id == p.base.id {
+			if then.value, err = p.seeded(&key); err != nil {
+				return err
+			}
+		}
+		t.then = *then
+	}
+	p.recent.keep(key, &h)
+	return nil
 }
 
 // seeded returns the hash of the value of a key that the context was seeded with, and that was overwritten.
@@ -231,8 +256,19 @@ func (g *writeGroup) cutOf(x *candidate) (codec.Hash, error) {
 	if root, ok := g.c.tips.roots[x.parents[0].id]; ok {
 		return root, nil
 	}
-	parent, _, err := readDelta(&g.view, g.c.id, &x.parents[0].id)
-	return parent.ExpectedRootHash, err
+	past := g.past(-1)
+	d, err := past.order(x.parents[0].seq)
+	if err != nil {
+		return codec.Hash{}, err
+	}
+	if d.root.IsZero() {
+		parent, _, err := readDelta(&g.view, g.c.id, &d.id)
+		if err != nil {
+			return codec.Hash{}, err
+		}
+		d.root = parent.ExpectedRootHash
+	}
+	return d.root, nil
 }
 
 // byPast returns the root of the causal cut of a delta with its writes on top, by what is kept of the past;

@@ -14,8 +14,8 @@ func init() { keptFrom, keptFor = 3, 100 }
 // And what they make anew of older builds is a few rows.
 func init() { convertBytes, convertKeys = 100, 3 }
 
-// And values are of a few bytes.
-func init() { smallValue = 2 }
+// And values are of a few bytes, and what is read together is of a few keys.
+func init() { smallValue, manyKeys = 2, 2 }
 
 // LimitPast has a store keep no more than some bytes of what contexts were.
 func (s *Store) LimitPast(bytes int) { s.past = merkle.NewCache(bytes) }

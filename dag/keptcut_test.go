@@ -6,8 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
 )
 
 // lineOn returns n deltas of another node, each on the one before, the first on those given.
@@ -168,4 +171,39 @@ func TestWithoutRoomForThePastAllIsTheSame(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, a.Root, b.Root)
 	require.Equal(t, a.Heads, b.Heads)
+}
+
+// readDeltas counts the deltas that are read.
+type readDeltas struct {
+	engine.Engine
+	n int
+}
+
+func (e *readDeltas) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	if col == column.Delta {
+		e.n++
+	}
+	return e.Engine.Get(dst, col, key)
+}
+
+func TestADeltaOfManyLargeValuesIsNotReadForEach(t *testing.T) {
+	base := lineOn(t, 10, 1)
+	wide := func(by uint64) *dag.Delta {
+		peer := node(t, by)
+		add(t, peer, base[0])
+		var actions []codec.Action
+		for i := range 100 {
+			actions = append(actions, put(fmt.Sprint("key ", i), fmt.Sprint("a value by ", by)))
+		}
+		return commit(t, peer, actions...)
+	}
+	db := &readDeltas{Engine: mem.New()}
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	s := open(t, db, options(1))
+	require.NoError(t, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+	requireApplied(t, s, base[0])
+	requireApplied(t, s, wide(2))
+	db.n = 0
+	requireWalked(t, s, 1, func() { requireApplied(t, s, wide(3)) })
+	require.Less(t, db.n, 10)
 }

@@ -30,6 +30,7 @@ type version struct {
 // pastDelta is what is needed of an applied delta.
 type pastDelta struct {
 	stamp
+	root    codec.Hash // zero: not known
 	parents []uint64
 	before  []uint64 // of writes
 	known   bool     // writes are
@@ -48,17 +49,78 @@ type pastWrite struct {
 var smallValue = 1 << 10
 
 // recent keeps what cuts have looked at, for the next cut of the context is likely
-// to look at it again. A context without concurrency has nothing in it.
+// to look at it again. A context without concurrency has nothing in it. It is kept
+// up with what is applied.
 type recent struct {
 	deltas map[uint64]*pastDelta
 	keys   int // of deltas, and parents
+
+	known map[codec.Hash]*versions
+	count int // of known
+}
+
+// versions are the newest versions of a key, the newest first; at least one.
+type versions struct {
+	newest []version
+	whole  bool // there are no others
 }
 
 // What recent holds at most; when there is more, it begins again.
 const (
-	maxRecent     = 2048
-	maxRecentKeys = 32 << 10
+	maxRecent         = 2048
+	maxRecentKeys     = 32 << 10
+	maxRecentVersions = 16 << 10
 )
+
+func (r *recent) add(seq uint64, d *pastDelta) {
+	if r.deltas == nil || len(r.deltas) >= maxRecent || r.keys >= maxRecentKeys {
+		r.deltas, r.keys = make(map[uint64]*pastDelta), 0
+	}
+	r.deltas[seq] = d
+	r.keys += len(d.parents) + len(d.writes)
+}
+
+// applied notes a delta that is applied, where there is concurrency. It keeps nothing of o and p.
+func (r *recent) applied(seq uint64, o *orderRow, p *prepared) {
+	if r.deltas == nil {
+		return
+	}
+	d := &pastDelta{stamp: stamp{o.hlc, o.id}, root: p.d.ExpectedRoot, parents: slices.Clone(o.parents), before: slices.Clone(o.before),
+		known: true, writes: make([]pastWrite, len(p.writes))}
+	for i := range p.writes {
+		w := &p.writes[i]
+		d.writes[i] = pastWrite{key: w.Key, value: w.Value, put: !w.Delete, hashed: true}
+	}
+	r.add(seq, d)
+}
+
+func (r *recent) keep(key codec.Hash, h *versions) {
+	if old := r.known[key]; old != nil {
+		r.count -= len(old.newest)
+	}
+	if r.known == nil || r.count >= maxRecentVersions {
+		r.known, r.count = make(map[codec.Hash]*versions), 0
+	}
+	r.known[key] = h
+	r.count += len(h.newest)
+}
+
+// wrote notes a version that is applied.
+func (r *recent) wrote(key *codec.Hash, v version) {
+	h := r.known[*key]
+	if h == nil {
+		return
+	}
+	at := slices.IndexFunc(h.newest, func(o version) bool { return v.after(&o.stamp) })
+	if at < 0 && !h.whole {
+		return // it is older than what is known
+	}
+	if at < 0 {
+		at = len(h.newest)
+	}
+	h.newest = slices.Insert(h.newest, at, v)
+	r.count++
+}
 
 // order returns a delta, of which the writes may not be known.
 func (p *past) order(seq uint64) (*pastDelta, error) {
@@ -69,12 +131,8 @@ func (p *past) order(seq uint64) (*pastDelta, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.recent.deltas == nil || len(p.recent.deltas) >= maxRecent || p.recent.keys >= maxRecentKeys {
-		p.recent.deltas, p.recent.keys = make(map[uint64]*pastDelta), 0
-	}
 	d := &pastDelta{stamp: stamp{row.hlc, row.id}, parents: row.parents, before: row.before}
-	p.recent.deltas[seq] = d
-	p.recent.keys += len(d.parents)
+	p.recent.add(seq, d)
 	return d, nil
 }
 
@@ -145,6 +203,19 @@ func rowActions(row []byte, fn func(appKey, value []byte, put bool)) error {
 	return nil
 }
 
+// hashValues hashes all values of a delta that are not hashed yet: to look each up would take as many walks through its row.
+func (p *past) hashValues(d *pastDelta) error {
+	return p.readDelta(&d.id, func(appKey, value []byte, _ bool) {
+		if len(value) <= smallValue {
+			return
+		}
+		key := merkle.HashKey(appKey)
+		if i, ok := place(d.writes, &key); ok {
+			d.writes[i].value, d.writes[i].hashed = merkle.HashValue(value), true
+		}
+	})
+}
+
 // place returns where among the writes of a delta that of a key is.
 func place(writes []pastWrite, key *codec.Hash) (int, bool) {
 	return slices.BinarySearchFunc(writes, key, func(w pastWrite, key *codec.Hash) int { return bytes.Compare(w.key[:], key[:]) })
@@ -207,15 +278,9 @@ func (p *past) version(seq uint64, key *codec.Hash) (v version, err error) {
 	}
 	w := &d.writes[i]
 	if !w.hashed {
-		err = p.readDelta(&d.id, func(appKey, value []byte, _ bool) {
-			if merkle.HashKey(appKey) == w.key {
-				w.value = merkle.HashValue(value)
-			}
-		})
-		if err != nil {
+		if err := p.hashValues(d); err != nil {
 			return v, err
 		}
-		w.hashed = true
 	}
 	return version{stamp: d.stamp, seq: seq, put: w.put, value: w.value, before: d.before[i]}, nil
 }
@@ -295,28 +360,47 @@ func (p *past) versions(key *codec.Hash, fn func(*version) bool) error {
 	return err
 }
 
+// lateVersion is what a row of dag-late says.
+type lateVersion struct {
+	by  stamp
+	seq uint64
+}
+
+// parseLateRow returns what a row says, and of which key.
+func parseLateRow(row, value []byte) (of codec.Hash, v lateVersion, err error) {
+	of, by, ok := parseLate(row)
+	seq, is := parseU64(value)
+	if !ok || !is {
+		return of, v, damagedRow(column.Generic, row, "not a late version")
+	}
+	return of, lateVersion{by, seq}, nil
+}
+
 // late calls fn with the late versions of a key, the newest first, until it returns an error.
 func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error {
 	if p.noneLate {
 		return nil
 	}
-	prefix := append(contextPrefix(nil, lateScope, &p.id), key[:]...)
-	type found struct {
-		by  stamp
-		seq uint64
+	if p.lates != nil {
+		for _, v := range p.lates[*key] {
+			if err := fn(&v.by, v.seq); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	prefix := append(contextPrefix(nil, lateScope, &p.id), key[:]...)
 	// fn reads, and may change, what is looked through: a page at a time.
 	for start, most := prefix, 1; ; most = min(4*most, latePage) {
-		var page []found
+		var page []lateVersion
 		rg := engine.Prefixed(prefix)
 		rg.Start, rg.Limit = start, most
 		err := each(p.v, rg, func(row, value []byte) error {
-			_, by, ok := parseLate(row)
-			seq, is := parseU64(value)
-			if !ok || !is {
-				return damagedRow(column.Generic, row, "not a late version")
+			_, v, err := parseLateRow(row, value)
+			if err != nil {
+				return err
 			}
-			page = append(page, found{by, seq})
+			page = append(page, v)
 			start = append(bytes.Clone(row), 0)
 			return nil
 		})
@@ -334,3 +418,29 @@ func (p *past) late(key *codec.Hash, fn func(by *stamp, seq uint64) error) error
 
 // latePage is how many late versions of a key are looked at together, after the first few.
 const latePage = 64
+
+// From manyKeys on the late versions of all keys are read at once, if there are not more than latesPerKey for each of those
+// that are asked for. Tests change manyKeys.
+var manyKeys = 64
+
+const latesPerKey = 8
+
+// readLates prepares for so many calls of late, between which nothing is changed.
+func (p *past) readLates(calls int) error {
+	if p.noneLate || calls < manyKeys {
+		return nil
+	}
+	rg := engine.Prefixed(contextPrefix(nil, lateScope, &p.id))
+	rg.Limit = latesPerKey*calls + 1
+	lates, n := make(map[codec.Hash][]lateVersion), 0
+	err := each(p.v, rg, func(row, value []byte) error {
+		of, v, err := parseLateRow(row, value)
+		lates[of] = append(lates[of], v)
+		n++
+		return err
+	})
+	if err == nil && n < rg.Limit {
+		p.lates = lates
+	}
+	return err
+}
